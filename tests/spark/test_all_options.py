@@ -140,7 +140,7 @@ def test_options_of_the_source_that_nothing_else_tests() -> None:
     )
     assert (options.max_bytes_per_trigger, options.source.poll_timeout_ms) == (10 << 20, 7)
     for wrong in ("0", "many", "-1", "1x"):
-        with pytest.raises(InvalidArgument, match="maxBytesPerTrigger is a size"):
+        with pytest.raises(InvalidArgument, match="maxBytesPerTrigger must be a size"):
             stream_options(LEAST | {"maxBytesPerTrigger": wrong})
 
 
@@ -189,7 +189,7 @@ def test_no_setting_is_known_that_is_not_in_these_lists() -> None:
     ("given", "said"),
     [
         ({"kafka.check.crcs": "TRUE"}, None),
-        ({"kafka.check.crcs": "false"}, "always does as with true"),
+        ({"kafka.check.crcs": "false"}, "always behaves as with true"),
         ({"startOffset": "latest"}, "no option 'startoffset': did you mean startingOffsets?"),
         ({"whatever": "1"}, "no option 'whatever'"),
         ({"path": "/x"}, None),

@@ -10,8 +10,8 @@
         .load()
     )
 
-Names and meanings of options and columns are those of Spark's own Kafka source (docs/spark.md). A
-Spark session that was made elsewhere learns the format by `register`.
+Names and meanings of options and columns are those of Spark's own Kafka source (docs/spark.md). For
+a Spark session that was created elsewhere, `register` adds the format.
 
 Records come as Arrow columns, straight from their batches: there is no Python object for each.
 """
@@ -31,7 +31,7 @@ _HOMES = {
     "register": "barnabas.spark.sessions.registration",
     "session": "barnabas.spark.sessions.tuned_session",
 }
-"""Imported when they are first used: commands that only read files need no PySpark."""
+"""Imported on first use: commands that only read files need no PySpark."""
 
 
 def _has_pyspark() -> bool:
@@ -53,7 +53,7 @@ def _has_pyspark() -> bool:
 if not _has_pyspark():
     raise ImportError("barnabas.spark needs PySpark 4.3: pip install 'barnabas[spark]'")
 
-if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
+if not TYPE_CHECKING:  # type checkers know only the names above
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

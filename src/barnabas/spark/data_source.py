@@ -1,7 +1,7 @@
 """The data source that Spark uses for `format("barnabas")`.
 
-Spark makes one in a separate process for every question (what is the schema, how is a read
-planned), so nothing is connected before it is needed.
+Spark creates one in a separate process for every request (the schema, the plan of a read), so it
+connects only when that is needed.
 """
 
 from collections.abc import MutableMapping
@@ -35,7 +35,7 @@ class BarnabasDataSource(DataSource):
     parallelism: ClassVar[int | None] = None
     """How many tasks the session runs at once."""
     takes_filters: ClassVar[bool] = True
-    """Whether the session offers conditions; if not, Spark refuses readers that take them."""
+    """Whether the session pushes filters down; if not, Spark refuses readers that accept them."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -63,7 +63,7 @@ class BarnabasDataSource(DataSource):
         return StreamReader(options, schema, self.parallelism, decoding)
 
     def _decoding(self, schema: StructType) -> RecordDecoding | None:
-        """What becomes of values; they stay as they are, and the schema is checked, without it."""
+        """How values are decoded; without it they stay as they are, and the schema is checked."""
         text = self.options.get(DECODING)
         if text is None:
             check_schema(schema)

@@ -80,12 +80,12 @@ def test_only_what_was_edited_starts_again(
 
         sql = folder / "edited.sql"
         said = after(lambda: sql.write_text(query(tmp_path, "upper(word)")))
-        assert said == "restarted edited, as it is defined now\n"
+        assert said == "restarted edited with its new definition\n"
         assert rows("edited") == [("A",)]
 
         said = after(lambda: sql.write_text(query(tmp_path, "upper(wrod)")))
         assert "wrod" in said
-        assert "the definition from before goes on" in said
+        assert "the previous definition keeps running" in said
         assert [each.name for each in follower.bad] == ["edited"]
         said = after(lambda: sql.write_text("-- sink: kitchen\nSELECT 1"))
         assert "kitchen" in said

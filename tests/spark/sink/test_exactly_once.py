@@ -310,7 +310,7 @@ def test_a_checkpoint_from_before_the_last_batch_is_refused(node: BrokerProcess)
     job = Job(node)
     for batch in range(2):
         job.run("p", "run-1", batch)
-    with pytest.raises(CheckpointTooOld, match="batch 1 of it was committed"):
+    with pytest.raises(CheckpointTooOld, match="batch 1 is already committed"):
         job.run("p", "run-2", 0)
     job.check(0, 1)
 

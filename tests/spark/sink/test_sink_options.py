@@ -73,7 +73,7 @@ def test_settings_of_the_producer() -> None:
         ({"kafka.compression.type": "zip"}, "zip"),
         ({"kafka.acks": "2"}, "all, -1, 1, 0"),
         ({"kafka.batch.size": "0"}, "at least 1"),
-        ({"kafka.bootstrap.servers": ""}, "where the brokers are"),
+        ({"kafka.bootstrap.servers": ""}, "no bootstrap servers"),
         ({"kafka.transaction.timeout.ms": "9"}, "is for deliveryGuarantee=exactly-once"),
         (EXACTLY_ONCE | {"kafka.acks": "1"}, "needs kafka.acks=all"),
         (EXACTLY_ONCE | {"kafka.enable.idempotence": "false"}, "kafka.enable.idempotence"),

@@ -92,7 +92,7 @@ def test_what_was_deleted_is_told_of_or_passed_over(
     rest = {(topic, 1): (0, 2), (topic, 2): (0, 2)}
     assert plan(subscribe=topic) == {(topic, 0): (4, 10), **rest}
     wanted = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 1, "1": 0, "2": 0}})}
-    with pytest.raises(DataLost, match=f"{topic}-0 was to be read from offset 1.*failOnDataLoss"):
+    with pytest.raises(DataLost, match=f"{topic}-0 should be read from offset 1.*failOnDataLoss"):
         plan(**wanted)
     assert plan(**wanted, failOnDataLoss="false") == {(topic, 0): (4, 10), **rest}
 
@@ -102,8 +102,10 @@ def test_a_start_behind_the_end_is_told_of_or_passed_over(
 ) -> None:
     fill(producer, topic, {0: 10, 1: 2})
     starts = json.dumps({topic: {"0": 5_000, "1": 1, "2": 0}})
-    with pytest.raises(DataLost, match=f"{topic}-0 was to be read from offset 5000 and ends at 10"):
+    with pytest.raises(
+        DataLost, match=f"{topic}-0 should be read from offset 5000, but ends at 10"
+    ):
         plan(subscribe=topic, startingOffsets=starts)
     rest = plan(subscribe=topic, startingOffsets=starts, failOnDataLoss="false")
     assert rest == {(topic, 1): (1, 2)}
-    assert "from offset 5000 and ends at 10" in caplog.text
+    assert "from offset 5000, but ends at 10" in caplog.text

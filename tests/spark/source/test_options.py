@@ -100,7 +100,7 @@ def test_offsets_have_the_form_of_spark_s_checkpoints() -> None:
         ({"kafka.auto.offset.reset": "latest"}, "use startingOffsets"),
         ({"kafka.fetch.max.byte": "1"}, "did you mean kafka.fetch.max.bytes"),
         ({"kafka.request.timeout.ms": "long"}, "is a number"),
-        ({"kafka.bootstrap.servers": ""}, "say where the brokers are"),
+        ({"kafka.bootstrap.servers": ""}, "no bootstrap servers"),
     ],
 )
 def test_what_cannot_be_right_is_refused_and_explained(given: dict[str, str], said: str) -> None:
@@ -111,7 +111,7 @@ def test_what_cannot_be_right_is_refused_and_explained(given: dict[str, str], sa
 def test_a_stream_has_no_end() -> None:
     with pytest.raises(InvalidArgument, match="a stream does not end"):
         stream(endingOffsets="latest")
-    with pytest.raises(InvalidArgument, match="maxTriggerDelay is a time"):
+    with pytest.raises(InvalidArgument, match="maxTriggerDelay must be a duration"):
         stream(maxTriggerDelay="soon")
 
 

@@ -298,7 +298,7 @@ def test_a_stream_does_not_begin_behind_the_end_in_silence(
         "assign": json.dumps({topic: [0]}),
         "startingOffsets": f'{{"{topic}": {{"0": 5000}}}}',
     }
-    complaint = f"{topic}-0 was to be read from offset 5000 and has 0 to 2"
+    complaint = f"{topic}-0 should be read from offset 5000, but has 0 to 2"
     with pytest.raises(DataLost, match=complaint):
         reader_of(**wanted).initialOffset()
     start = reader_of(**wanted, failOnDataLoss="false").initialOffset()

@@ -78,7 +78,7 @@ Version = Annotated[
 
 
 def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
-    """Say what to install if Spark or Java is missing."""
+    """Report what to install if Spark or Java is missing."""
 
     def run() -> int | None:
         try:

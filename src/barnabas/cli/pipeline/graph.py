@@ -44,7 +44,7 @@ def _print_text(graph: PipelineGraph) -> None:
 
 
 def _in_order(graph: PipelineGraph) -> list[Node]:
-    """Pipelines behind those that they depend on; of a cycle, the one that is defined first."""
+    """Pipelines after those that they depend on; in a cycle, the first one defined comes first."""
     left = {each.name: each for each in graph.pipelines}
     ordered = []
     while left:

@@ -48,11 +48,11 @@ class RunOptions:
     keep_going: bool = False
     """Whether pipelines run although others can't be started."""
     follow: Callable[[PipelineRun], DefinitionFollower] | None = None
-    """Follows the edits of definitions."""
+    """Restarts pipelines when their definitions are edited."""
 
 
 class Interruption:
-    """Notes the first signal, for a clean shutdown; a second one ends at once."""
+    """Records the first signal, for a clean shutdown; a second one ends the process at once."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
@@ -98,7 +98,7 @@ def run_pipelines(
 
 
 def _pause_s(run: PipelineRun) -> float:
-    """The pause between two looks at Spark: each costs both processes some CPU."""
+    """The interval of polling Spark: each poll costs both processes some CPU."""
     ended = [each.progress.last.ended for each in run.queries if each.progress.last is not None]
     is_idle = bool(ended) and time.time() - max(ended) > _IDLE_AFTER_S
     return _IDLE_POLL_S if is_idle else _POLL_S

@@ -1,4 +1,4 @@
-"""Which pipelines a run starts, and which definitions it leaves out since they are wrong."""
+"""Which pipelines a run starts, and which invalid definitions it leaves out."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,9 +16,9 @@ def definitions_to_run(
     *,
     strict: bool,
 ) -> Definitions:
-    """The pipelines of a folder without those that are wrong; with `strict`, all have to be right.
+    """The valid pipelines of a folder; with `strict`, all definitions have to be valid.
 
-    What is asked for by its name, or by its file, has to be right in any case.
+    Pipelines that are named, and those of a single file, have to be valid in any case.
     """
     found = load_each(path, start_spark)
     wanted = list(dict.fromkeys(names or ()))
@@ -27,7 +27,7 @@ def definitions_to_run(
         raise_all([each.error for each in bad])
         unknown = [name for name in wanted if name not in found.pipelines]
         if unknown:
-            raise_all([each.error for each in found.bad])  # it may be defined in one of these
+            raise_all([each.error for each in found.bad])  # one of these may define it
             known = ", ".join(found.pipelines)
             raise UsageError(f"no pipeline {unknown[0]!r} in {path}: there are {known}")
         return Definitions({name: found.pipelines[name] for name in wanted})
@@ -37,6 +37,6 @@ def definitions_to_run(
 
 
 def say_what_is_left_out(bad: Iterable[BadDefinition]) -> None:
-    """Tell why they do not run."""
+    """Report why they do not run."""
     for each in bad:
         say(f"error: {each.name} is not started: {each.reason}")

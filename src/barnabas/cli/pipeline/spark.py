@@ -98,7 +98,7 @@ def check_writable(options: SparkOptions) -> None:
     except OSError as error:
         raise UsageError(
             f"checkpoints and logs can't be written to {folder}: {error.strerror} "
-            "(--checkpoints says where they go)"
+            "(set another directory with --checkpoints)"
         ) from error
 
 
@@ -112,7 +112,7 @@ def start_spark(options: SparkOptions) -> SparkSession:
     conf = combined(log_to(options.log), options.conf)
     said_before = len(options.said_by_spark())
     try:
-        with options.errors_in_file():  # of the processes that are started, while they live
+        with options.errors_in_file():  # for the processes that are started, while they run
             return session("barnabas pipelines", options.master, **conf)
     except (Py4JError, PySparkException) as error:
         new = options.said_by_spark()[said_before:]

@@ -26,8 +26,8 @@ from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-# Starting Spark takes most of the time. A query of some rows is over before compiling it, by the
-# JVM's second compiler or by Spark's code generation, has paid off.
+# Starting Spark takes most of the time. A query of a few rows ends before the JVM's second compiler
+# or Spark's code generation pays off.
 _SHORT_LIVED = {
     "spark.ui.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
@@ -66,7 +66,7 @@ def print_state(options: StateOptions) -> None:
 
 
 def _rows_without_spark(options: StateOptions) -> _Rows | None:
-    """Columns, and one row more than are shown if there are so many; None if it takes Spark."""
+    """Columns and rows, at most one more than the limit; None if only Spark can read them."""
     checkpoint = _checkpoint(options)
     folder = local_path(checkpoint)
     if folder is None:
@@ -79,7 +79,7 @@ def _rows_without_spark(options: StateOptions) -> _Rows | None:
             wanted = matching(wanted, found.columns, options.where)
         rows = list(islice(wanted, options.limit + 1))
     except UnreadableState as error:
-        say(f"reading the state takes Spark: {error}")
+        say(f"only Spark can read this state: {error}")
         return None
     return found.columns, [[plain(each) for each in row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Statuses chosen by name and version; definitions are not read for it."""
+"""Selects statuses by name and version, without reading definitions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

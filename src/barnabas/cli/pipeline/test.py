@@ -39,7 +39,7 @@ def _wait_for(command: list[str]) -> int:
     with subprocess.Popen(command) as process:  # noqa: S603 - ourselves
         try:
             return process.wait()
-        except KeyboardInterrupt:  # from a terminal, it has heard of it too
+        except KeyboardInterrupt:  # on a terminal, Ctrl-C reaches pytest too
             try:
                 process.wait(_END_TIMEOUT_S)
             except subprocess.TimeoutExpired:
@@ -48,7 +48,7 @@ def _wait_for(command: list[str]) -> int:
 
 
 def tests_of(path: Path) -> list[Path]:
-    """The files and folders that pytest gets."""
+    """The files and folders to pass to pytest."""
     if path.is_dir():
         return [path]
     if not path.is_file():

@@ -1,7 +1,6 @@
-"""`pipeline run --watch`: pipelines follow the edits of their definitions.
+"""`pipeline run --watch`: restarts pipelines when their definitions are edited.
 
-Only what has changed is stopped and started again. A definition that is wrong leaves the one that
-runs alone.
+Only changed pipelines are restarted. If a new definition is invalid, the running pipeline goes on.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +15,7 @@ from barnabas.spark.pipelines.run.session_conf import session_conf
 
 
 class DefinitionFollower:
-    """Brings a run in line with the files of a path."""
+    """Applies changes of definition files to a run."""
 
     def __init__(
         self,
@@ -27,7 +26,7 @@ class DefinitionFollower:
         names: Iterable[str] = (),
         as_run: Callable[[list[Pipeline]], list[Pipeline]] = list,
     ) -> None:
-        """`as_run` makes what is run of what is defined: another version of it, say."""
+        """`as_run` converts definitions to what is run, for example to another version."""
         self._watch = DefinitionWatch(path)
         self._run = run
         self._start_spark = start_spark
@@ -36,11 +35,11 @@ class DefinitionFollower:
         self._conf = session_conf(each.pipeline for each in run.queries)
         self._running = {each.name: self._watch.fingerprint(each.pipeline) for each in run.queries}
         self.bad: list[BadDefinition] = []
-        """Definitions that are wrong, as of the last reading."""
+        """Invalid definitions, as of the last read."""
         self.has_reloaded = False
 
     def poll(self) -> bool:
-        """Look at the files; True if any has changed."""
+        """Check the files; True if any has changed."""
         if not self._watch.has_changed():
             return False
         found = self._watch.load(self._start_spark)
@@ -66,7 +65,7 @@ class DefinitionFollower:
         return True
 
     def _start(self, defined: Pipeline, fingerprint: str) -> None:
-        """Start what is new, or replace what runs, if Spark takes the new definition."""
+        """Start or restart a pipeline, if Spark accepts its definition."""
         is_new = defined.name not in self._running
         try:
             self._check(defined)
@@ -79,17 +78,17 @@ class DefinitionFollower:
             say(f"error: {bad.name}: {bad.reason}{self._what_runs(bad.name)}")
         else:
             self._running[defined.name] = fingerprint
-            say(f"{'started' if is_new else 'restarted'} {defined.name}, as it is defined now")
+            say(f"{'started' if is_new else 'restarted'} {defined.name} with its new definition")
 
     def _check(self, defined: Pipeline) -> None:
         needed = session_conf([defined])
         if any(self._conf.get(name) != value for name, value in needed.items()):
             raise PipelineError(
-                f"pipeline {defined.name}: it needs Spark settings that are set at the start "
-                f"({', '.join(needed)}): run again"
+                f"pipeline {defined.name} needs Spark settings that can't change while Spark runs "
+                f"({', '.join(needed)}): restart the command"
             )
         self._run.check_definition(defined)
 
     def _what_runs(self, name: str) -> str:
         runs = any(each.name == name and not each.is_over for each in self._run.queries)
-        return "; the definition from before goes on" if runs else ""
+        return "; the previous definition keeps running" if runs else ""

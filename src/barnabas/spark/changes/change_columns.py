@@ -27,7 +27,7 @@ _Columns: TypeAlias = tuple[Any, ...]
 
 _BATCH_ROWS = 5_000
 _BATCH_CHARACTERS = 4_000_000
-"""What is held at a time, so that a transaction of any size can be read."""
+"""How many changes are held at a time, so that a transaction of any size can be read."""
 
 ENVELOPE = StructType(
     [
@@ -50,7 +50,7 @@ CHANGE = StructType(
         StructField("unavailable", ArrayType(StringType())),
     ]
 )
-"""What is known of a change, beside the row."""
+"""Metadata of a change, in addition to the row."""
 
 PLACE = StructType(
     [
@@ -59,7 +59,7 @@ PLACE = StructType(
         StructField("offset", LongType()),
     ]
 )
-"""Where a change is, for messages: of rows too, as of records."""
+"""Where a change is, for error messages about rows and records."""
 
 ROWS = StructType([StructField("value", StringType()), *PLACE.fields, *CHANGE.fields])
 

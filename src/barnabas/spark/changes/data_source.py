@@ -31,5 +31,5 @@ class PostgresChangesDataSource(DataSource):
 
 
 def register_changes(spark: SparkSession) -> None:
-    """Make the source known to a session; again does no harm."""
+    """Register the source with a session; repeating it has no effect."""
     spark.dataSource.register(PostgresChangesDataSource)

@@ -4,8 +4,8 @@ Spark keeps one reader in a separate process for as long as a query runs, and as
 micro-batch ends; tasks use copies of it. The changes of a batch are read by one task: they come
 from one log, in order.
 
-Spark asks for the next batch once it has saved that all before it is done, so that is when the slot
-is moved: a batch that has to be repeated is still there.
+Spark asks for the next batch after it has recorded that the last one is done. The slot is advanced
+at that time, so a batch that has to be repeated is still available.
 """
 
 import os
@@ -60,7 +60,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # -- offsets --------------------------------------------------------------------------------
 
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
-        # Spark asks twice, to plan the first batch and to run it, and means the same position.
+        # Spark asks twice, to plan the first batch and to run it: the answer has to be the same.
         if self._initial is None:
             self._initial = self._changes().initial()
         return self._initial.json()
@@ -88,7 +88,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if self._latest is None else self._latest.json()
 
     def commit(self, end: Json) -> None:
-        """Nothing: it comes late, and not after the last batch. See `latestOffset`."""
+        """Do nothing: Spark calls it late, and not after the last batch. See `latestOffset`."""
 
     def stop(self) -> None:
         close(self._options)
@@ -126,7 +126,7 @@ def settings_of(options: Mapping[str, str]) -> ChangeSettings:
 
 
 def close(options: Mapping[str, str]) -> None:
-    """Close what this process has open."""
+    """Close the connections of this process."""
     changes = _open.pop(_key(options), None)
     if changes is not None:
         changes.close()
@@ -137,4 +137,4 @@ def _key(options: Mapping[str, str]) -> tuple[int, frozenset[tuple[str, str]]]:
 
 
 _open: dict[tuple[int, frozenset[tuple[str, str]]], PostgresChanges] = {}
-"""By process: Spark uses its workers again, and a connection takes longer than a small batch."""
+"""Per process: Spark reuses its workers, and connecting takes longer than a small batch."""

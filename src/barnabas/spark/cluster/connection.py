@@ -1,7 +1,7 @@
 """Connections to clusters, kept for as long as the process lives.
 
-Spark uses its Python workers again and again, one task after the other; a micro-batch that had to
-connect first would take longer to connect than to read.
+Spark reuses its Python workers, one task after the other. A micro-batch that had to connect first
+would take longer to connect than to read.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Options whose name begins with `kafka.`: settings of the client, by Kafka's names.
 
-None is ignored. A setting is honoured; or it is accepted with the one value that says what happens
-here anyway; or it is refused, with what to use instead. Names that Kafka's clients do not know are
-refused, too.
+No setting is ignored. A setting is applied; or it is accepted only with the value that describes
+what this client does anyway; or it is refused with an error that names the alternative. Unknown
+names are refused, too.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _FIXED_BY_ALL = {
     "send.buffer.bytes": "-1",
 }
 _NO_METRICS = (
-    "the client has no metrics of its own; the query's progress has the rates, and option groupId "
+    "the client has no metrics; the query's progress has the rates, and option groupId "
     "shows the lag"
 )
 _REFUSED_BY_ALL = {
@@ -70,7 +70,7 @@ class ConnectionOptions:
     request_timeout_ms: int
     connect_timeout_ms: int = 5_000
     retry_timeout_ms: int = 30_000
-    """How long an operation is tried again while brokers are away."""
+    """How long an operation is retried while brokers are unavailable."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class KnownSettings:
     clients: str
     honoured: tuple[str, ...]
     fixed: Mapping[str, str]
-    """With the only value that they can have."""
+    """Settings that have one allowed value."""
     refused: Mapping[str, str]
-    """With what to do instead."""
+    """Refused settings, each with the alternative."""
 
     @property
     def names(self) -> list[str]:
-        """All that are known, but for those of secured connections."""
+        """All known settings, except those of secured connections."""
         of_all = (*_HONOURED_BY_ALL, *_FIXED_BY_ALL, *_REFUSED_BY_ALL)
         return sorted({*of_all, *self.honoured, *self.fixed, *self.refused})
 
@@ -98,7 +98,7 @@ class KnownSettings:
         if name in fixed:
             if value.strip().lower() != fixed[name]:
                 raise InvalidArgument(
-                    f"{PREFIX}{name}={value} cannot be set: this client always does as with "
+                    f"{PREFIX}{name}={value} cannot be set: this client always behaves as with "
                     f"{fixed[name]}; leave it out"
                 )
             return
@@ -137,7 +137,7 @@ class GivenSettings:
         bootstrap_servers = self.text("bootstrap.servers", "")
         if not bootstrap_servers:
             raise InvalidArgument(
-                'say where the brokers are: .option("kafka.bootstrap.servers", "HOST:PORT")'
+                'no bootstrap servers: set .option("kafka.bootstrap.servers", "HOST:PORT")'
             )
         usual = ConnectionOptions(
             bootstrap_servers,

@@ -1,9 +1,9 @@
 """Cheaper garbage collection between the tasks of a Python worker.
 
-After each task Spark's workers let Python look for garbage among everything there is: some 90,000
-objects, nearly all of them modules that stay for good. That took 50 ms a task, several times in a
-micro-batch, because each is planned, read, written and committed in processes of their own. What
-is there when a process has got its first work is therefore taken out of the search.
+After each task, Spark's workers run a full garbage collection over some 90,000 objects, nearly all
+of them modules that are never freed. That took 50 ms per task, several times in a micro-batch,
+because it is planned, read, written and committed in separate processes. Objects that exist when a
+process gets its first task are therefore excluded.
 """
 
 import gc

@@ -43,7 +43,7 @@ class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._is_bounded: bool | None = False
 
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
-        # Spark asks twice, to plan the first batch and to run it, and means the same position.
+        # Spark asks twice, to plan the first batch and to run it: the answer has to be the same.
         if self._initial is None:
             self._initial = dict(self._connector.initial())
         return self._initial
@@ -67,7 +67,7 @@ class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return self._latest
 
     def commit(self, end: Json) -> None:
-        """Nothing: it comes late, and not after the last batch. See `latestOffset`."""
+        """Do nothing: Spark calls it late, and not after the last batch. See `latestOffset`."""
 
     def stop(self) -> None:
         self._connector.close()

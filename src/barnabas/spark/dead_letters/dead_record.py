@@ -1,10 +1,10 @@
-"""A record that becomes no row, and why.
+"""A record that does not become a row, and why.
 
 A dead letter has key, value and headers of its record, and in addition
 
     dead-letter.topic, .partition, .offset   where the record is
     dead-letter.timestamp                    its timestamp in UTC, as 2026-01-01T00:00:10.123Z
-    dead-letter.reason                       why it became no row
+    dead-letter.reason                       why it did not become a row
 """
 
 from collections.abc import Iterable, Iterator

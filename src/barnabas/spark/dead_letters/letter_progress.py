@@ -1,15 +1,15 @@
 """Which dead letters are written, for each partition that a query reads.
 
-It is the metadata of an offset that a group has committed for that partition, and is changed in the
-transaction that writes the letters. So one is never there without the other.
+It is stored as the metadata of the offset that a group commits for the partition, in the same
+transaction that writes the letters. So one never exists without the other.
 
     {"query": "5f0c...", "past": [...], "batch": 12, "definition": "9a1b...", "letters": 40,
      "done": [3, 14, 23, 1]}         the ranges 3 to 17 and 40 to 41, each number from the last on
 
 Spark repeats the last batch of a query, with the same records, and never one before it. So it is
-enough to know of one batch which ranges of offsets were dealt with: `done`. A task deals with its
-records in order, and a range of its own reaches from its first dead record to its last, so a record
-in a range that was not written is none of the dead.
+enough to know which ranges of offsets of one batch were processed: `done`. A task processes its
+records in order, and its range extends from its first dead record to its last, so a record in a
+range that was not written is not a dead one.
 
 `query` begins with the id of the query. A pipeline that was reset is another query, which writes
 its dead letters again; `past` are those before it, which may not come back. `definition` stands
@@ -29,7 +29,7 @@ _MAX_RANGES = 200
 
 
 class LateTask(BarnabasError):  # noqa: N818 - its name says what is wrong
-    """A task of a batch that is over, or of a query that was replaced."""
+    """A task of a batch that has ended, or of a query that was replaced."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class LetterProgress:
     """How many were written for this query."""
 
     def has(self, offset: int) -> bool:
-        """Whether a record was dealt with."""
+        """Whether a record was processed."""
         return any(first <= offset < end for first, end in self.done)
 
     def at(self, task: LetterTask) -> "LetterProgress":
@@ -74,16 +74,17 @@ class LetterProgress:
             return LetterProgress(task.query, past, task.batch_id, task.definition)
         if self.batch > task.batch_id:
             raise LateTask(
-                f"query {task.query_id} is at batch {task.batch_id}, and dead letters of batch "
-                f"{self.batch} were written already: this task was given up, or the checkpoint is "
-                "older than what was written; then reset the pipeline (barnabas pipeline reset)"
+                f"query {task.query_id} is at batch {task.batch_id}, but dead letters of batch "
+                f"{self.batch} are written already: Spark has abandoned this task, or the "
+                "checkpoint is older than the output; then reset the pipeline (barnabas pipeline "
+                "reset)"
             )
         if self.batch == task.batch_id and self.definition == task.definition:
             return self
         return replace(self, batch=task.batch_id, definition=task.definition, done=())
 
     def plus(self, first: int, end: int, letters: int) -> "LetterProgress":
-        """With one more range dealt with, in which so many letters were written."""
+        """With one more processed range, and the number of letters that were written in it."""
         merged: list[tuple[int, int]] = []
         for each in sorted((*self.done, (first, end))):
             if merged and each[0] <= merged[-1][1]:
@@ -104,7 +105,7 @@ class LetterProgress:
 
     @classmethod
     def decode(cls, text: str) -> "LetterProgress":
-        """What was committed; nothing, if offsets of this group were committed by others."""
+        """The committed progress; empty if another client committed offsets of this group."""
         try:
             found = json.loads(text)
         except ValueError:

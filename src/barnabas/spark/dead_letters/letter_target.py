@@ -7,17 +7,17 @@ from barnabas.spark.dead_letters.dead_record import DeadRecord
 
 
 class Letters(Protocol):
-    """Takes the dead records of one task, in the order of their offsets in each partition."""
+    """Writes the dead records of one task, in the order of their offsets in each partition."""
 
     def take(self, records: Iterable[DeadRecord]) -> None:
-        """Take records, which may be written later."""
+        """Add records, which may be written later."""
 
     def flush(self) -> None:
-        """Write what was taken; when this returns, all of it is there for good."""
+        """Write all added records; when this returns, they are committed."""
 
 
 class LetterTarget(Protocol):
-    """Travels to the tasks, which open it."""
+    """Is sent to the tasks, which open it."""
 
     def open(self) -> Letters:
         """For the task that this code runs in."""

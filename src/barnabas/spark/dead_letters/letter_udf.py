@@ -1,8 +1,8 @@
 """The writer as a function of a column, for rows that the JVM finds to be dead.
 
-It runs in the stage that reads, before anything else is done with the rows. A row that may go on
-gives it NULL, which costs next to nothing; a dead one gives it its record and the reason, as JSON.
-The rows of an Arrow batch go on when its dead letters are there for good.
+It runs in the stage that reads, before any other operation on the rows. For a row that passes, its
+argument is NULL, which costs almost nothing; for a dead one, the record and the reason, as JSON.
+The rows of an Arrow batch are passed on once its dead letters are committed.
 """
 
 import json

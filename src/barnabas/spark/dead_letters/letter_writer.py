@@ -1,16 +1,15 @@
-"""Writes the dead letters of a task, each exactly once, whatever is repeated.
+"""Writes the dead letters of a task, each exactly once, even if tasks are repeated.
 
 For each partition that a task reads:
 
-    fence      take over the transactional id of (group, partition): an attempt that is in the
-               middle of this is rolled back, and fails
+    fence      take over the transactional id of (group, partition): a concurrent attempt is
+               rolled back, and fails
     read       which dead letters of this batch are written (`letter_progress`)
     write      the others, and the new progress, in one transaction
 
-This is done as a whole or not at all, and done again it changes nothing. So it does not matter
-whether Spark repeats a batch, tries a task twice, at the same time maybe, or an attempt that was
-given up wakes up. Tasks that read parts of the same partition at the same time fence each other:
-who is fenced starts over. A task that meets no dead records sends nothing.
+This is atomic and idempotent. So Spark may repeat a batch, or run a task twice, even at the same
+time, and an abandoned attempt may resume. Tasks that read parts of the same partition at the same
+time fence each other: the fenced one retries. A task without dead records sends nothing.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ from barnabas.spark.dead_letters.letter_progress import LetterProgress, LetterTa
 
 _MAX_RECORDS = 10_000
 _MAX_BYTES = 8 * 1024 * 1024
-"""A task keeps no more than this before it writes."""
+"""How much a task buffers before it writes."""
 _TRANSACTION_TIMEOUT_MS = 60_000
 _PATIENCE_S = 120.0
 _PAUSE_S = 0.02
@@ -53,7 +52,7 @@ class LetterTopic:
     """A dead-letter topic, and the group that keeps which letters are written to it."""
 
     connection: ConnectionOptions
-    """Of the cluster that the records are in: a transaction is of one cluster."""
+    """The cluster of the records: a transaction can't span clusters."""
     topic: str
     group: str
     definition: str = ""
@@ -76,7 +75,7 @@ class LetterTopic:
 
 
 class LetterWriter:
-    """Takes the dead records of one task, in the order of their offsets in each partition."""
+    """Writes the dead records of one task, in the order of their offsets in each partition."""
 
     def __init__(self, target: LetterTopic, task: LetterTask) -> None:
         self._target = target
@@ -87,7 +86,7 @@ class LetterWriter:
         """The first dead record of each partition in this task."""
 
     def take(self, records: Iterable[DeadRecord]) -> None:
-        """Take records, and write them as soon as they are many."""
+        """Add records, and write them once there are many."""
         for each in records:
             self._waiting[each.partition].append(each)
             self._records += 1
@@ -96,7 +95,7 @@ class LetterWriter:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what was taken; when this returns, all of it is there for good."""
+        """Write all added records; when this returns, they are committed."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, defaultdict(list)
@@ -115,7 +114,7 @@ class LetterWriter:
     async def _write(
         self, cluster: ClusterClient, partition: TopicPartition, records: Sequence[DeadRecord]
     ) -> None:
-        """Try until it is done: who was fenced, or does not know, starts over and looks."""
+        """Retry until it is done: a fenced or uncertain attempt reads the progress again."""
         began = monotonic()
         pause_s = _PAUSE_S
         while True:
@@ -179,12 +178,12 @@ async def _start(producer: RecordProducer, target: LetterTopic) -> None:
 
 
 async def count_letters(cluster: ClusterClient, groups: Iterable[str], query_id: str) -> int:
-    """How many dead letters a query has written, by the groups that keep which."""
+    """How many dead letters a query has written, from the offsets of its groups."""
     query = LetterTask(query_id, 0).query
     count = 0
     for group in groups:
         known = await fetch_offsets_and_metadata(cluster, group)
-        if known:  # of those that are named, transactions in their last step are waited for
+        if known:  # waits for transactions of these partitions that are about to commit
             known = await fetch_offsets_and_metadata(cluster, group, known, stable=True)
         states = [LetterProgress.decode(each.metadata) for each in known.values()]
         count += sum(each.letters for each in states if each.query == query)

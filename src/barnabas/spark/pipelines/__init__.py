@@ -143,7 +143,7 @@ _HOMES = {
 }
 """Where these names live. They are imported when they are first used: see `barnabas.spark`."""
 
-if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
+if not TYPE_CHECKING:  # type checkers know only the names above
 
     def __getattr__(name: str) -> Any:
         if name not in _HOMES:

@@ -1,7 +1,7 @@
-"""Spark sessions that know the format, on whatever Java there is.
+"""Spark sessions with the format, on any Java that is installed.
 
 tuned_session  `barnabas.spark.session`: a local session with fast micro-batches
-registration   `barnabas.spark.register`: teach the format to a session made elsewhere
+registration   `barnabas.spark.register`: adds the format to a session created elsewhere
 kafka_name     `format("kafka")` for jobs written for Spark's Kafka source
 combined_conf  settings from several places
 early_udf      UDFs that are defined before there is a session

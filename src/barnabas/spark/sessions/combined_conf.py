@@ -26,12 +26,12 @@ def has_several_values(name: str) -> bool:
 
 
 def is_for_the_jvm(name: str) -> bool:
-    """Whether this setting is needed before a JVM starts, and can't be set any more later."""
+    """Whether this setting is needed before a JVM starts, and can't be set later."""
     return name.endswith("JavaOptions")
 
 
 def combined(*confs: Conf) -> dict[str, str | int | bool]:
-    """All settings. Of JVM options that contradict each other, the JVM takes the last."""
+    """All settings. If JVM options contradict each other, the JVM uses the last."""
     result: dict[str, str | int | bool] = {}
     for conf in confs:
         for name, value in conf.items():

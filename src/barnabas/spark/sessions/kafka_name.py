@@ -1,8 +1,8 @@
 """`format("kafka")` for jobs that were written for Spark's own Kafka source.
 
-Spark keeps that name for its own source, and refuses a Python one that is called so, even where its
-own is not installed. So PySpark's readers and writers of a session that has asked for it are told
-another name. SQL's `USING kafka` and other languages are not reached that way.
+Spark reserves that name for its own source, and refuses a Python source of that name even where its
+own is not installed. So PySpark's readers and writers of the session use another name instead.
+SQL's `USING kafka` and other languages are not covered.
 """
 
 from functools import wraps
@@ -25,7 +25,7 @@ _translating: set[type[Any]] = set()
 
 
 def answer_to_kafka(spark: SparkSession) -> None:
-    """Let `kafka` stand for `INSTEAD` in this session."""
+    """Use `INSTEAD` for the format `kafka` in this session."""
     spark.conf.set(_MEANS_US, "true")
     for each in _CLASSES:
         if each not in _translating:

@@ -1,10 +1,10 @@
-"""Lets `spark-pipelines run` end well if a pipeline uses a source in Python.
+"""Lets `spark-pipelines run` succeed if a pipeline uses a Python source.
 
 Where Spark Connect has used Python to plan a read, it tells the client what a profiler measured,
 also if it measured nothing. PySpark 4.3 takes that for an unknown response in a run of declarative
-pipelines: `spark-pipelines` fails after "Run is COMPLETED". Such responses are passed over here, in
-the session in which the source is registered. What is replaced is not public in PySpark; a test
-runs a pipeline.
+pipelines: `spark-pipelines` fails after "Run is COMPLETED". Such responses are ignored here, in the
+session in which the source is registered. The replaced code is not public in PySpark; a test runs a
+pipeline.
 """
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ def register(spark: SparkSession, name: str = "barnabas") -> None:
 
 
 def _enable_pushdown(spark: SparkSession) -> bool:
-    """Let Spark offer conditions to the source; False if it does not, and can't be told to."""
+    """Enable filter pushdown; False if it is disabled and can't be enabled."""
     if spark.conf.get(PUSHDOWN, "false") == "true":
         return True
     try:
@@ -71,8 +71,8 @@ def _enable_pushdown(spark: SparkSession) -> bool:
 def _cores(spark: SparkSession) -> int | None:
     """How many tasks run at once; None if that is not known.
 
-    The executors of a cluster come and go, and have not started when a session starts. A remote
-    session does not tell.
+    The executors of a cluster change, and have not started when a session starts. A remote session
+    does not report the number.
     """
     try:
         context = spark.sparkContext

@@ -16,7 +16,7 @@ from barnabas.spark.sessions.registration import LOCAL, PUSHDOWN, register
 from barnabas.spark.sessions.spark_home import lean_home
 
 REMOTE = "sc://"
-"""So begin addresses of Spark Connect."""
+"""Prefix of Spark Connect addresses."""
 
 _EVERYWHERE = {
     PUSHDOWN: "true",
@@ -74,7 +74,7 @@ def _remote_session(app_name: str, url: str, conf: Mapping[str, str | int | bool
 
 
 def _prepare_environment(*, is_local: bool) -> None:
-    """Set the variables that the JVM reads; those that the user has set stay."""
+    """Set environment variables for the JVM; the user's own are kept."""
     os.environ["JAVA_HOME"] = str(java_home())
     # Workers need the packages that this program has, also those of a cluster: Spark plans reads
     # with this Python, here, and does them with the one of the same path, there.

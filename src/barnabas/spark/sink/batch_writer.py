@@ -1,7 +1,7 @@
 """Writing a DataFrame to topics: `df.write.format("barnabas")`.
 
-Every record is there once, unless a task fails and is tried again: what it had written is then
-there twice.
+Every record is written once, unless a task fails and is retried: the records that it had written
+are then duplicated.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class RowsWritten(WriterCommitMessage):
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """Appends: the rest of a topic is never touched."""
+    """Appends records; a topic is never overwritten."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         if overwrite:

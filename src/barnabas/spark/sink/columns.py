@@ -37,7 +37,7 @@ _TYPES: dict[str, tuple[DataType, ...]] = {
 def written_columns(schema: StructType, topic: str | None, *, headers: bool = True) -> list[str]:
     """Those columns of a DataFrame that are written; raises `InvalidArgument`.
 
-    The option topic goes before a column of that name.
+    The option topic has priority over a column of that name.
     """
     left_out = {columns.TOPIC} if topic is not None else set()
     if not headers:

@@ -9,8 +9,8 @@
 the last batch that is decided; until all of its transactions are committed, no later batch starts.
 So one record is enough.
 
-A change is made in a transaction, under a transactional id of the query. Starting it fences all who
-started before; then it reads the current state. Of two concurrent changes one fails, and none
+A change is made in a transaction, under a transactional id of the query. Starting it fences earlier
+changes; then it reads the current state. Of two concurrent changes one fails, and none
 overwrites a state that it has not read.
 
 A change reads to the end of the log, not only to the oldest open transaction, because changes of
@@ -54,7 +54,7 @@ class QueryState:
 
     run: str
     past_runs: tuple[str, ...] = ()
-    """Those that it was taken from, the last ones; they may not come back."""
+    """The last runs that owned it before; they must not resume."""
     batch: int = NO_BATCH
     decided_by: str = ""
     transactions: tuple[PreparedTransaction, ...] = ()
@@ -86,7 +86,7 @@ class KnownState(NamedTuple):
 
     state: QueryState | None
     offset: int
-    """Where to read on from."""
+    """Where to continue reading."""
 
 
 NOTHING_READ = KnownState(None, 0)

@@ -74,7 +74,7 @@ class Task(NamedTuple):
     batch_id: int
     partition_id: int
     attempt: int
-    """Tells apart what Spark tries several times, at the same time maybe."""
+    """Distinguishes attempts at the same task, which may run at the same time."""
 
     @property
     def transactional_id(self) -> str:
@@ -82,7 +82,7 @@ class Task(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a task leaves to the driver."""
+    """What a task passes to the driver."""
 
     task: Task
     known: KnownState
@@ -96,7 +96,7 @@ class Written(NamedTuple):
 async def claim(cluster: ClusterClient, task: Task) -> KnownState:
     """Make sure that the query belongs to the task's run; returns its state.
 
-    Raises `RunSuperseded`. Of many tasks that come at once the first does it and the others wait.
+    Raises `RunSuperseded`. If many tasks start at once, the first one does it and the others wait.
     """
     log = CommitLog(cluster, task.query_id)
     began = monotonic()
@@ -130,15 +130,15 @@ def is_decided(state: QueryState | None, task: Task) -> bool:
     """Whether the task's batch is committed, or will be, without being written again.
 
     Spark repeats the last batch and never one before it, unless its checkpoint was replaced by an
-    older one. Then batches of the same number may hold other records, so nobody can tell.
+    older one. Then a batch of the same number may have other records: this is an error.
     """
     if state is None or state.batch < task.batch_id:
         return False
     if state.batch > task.batch_id:
         raise CheckpointTooOld(
-            f"query {task.query_id} is at batch {task.batch_id}, and batch {state.batch} of it was "
-            "committed already: its checkpoint is older than what was written. Start a new query "
-            "with a new checkpoint, from the offsets that you want"
+            f"query {task.query_id} is at batch {task.batch_id}, but batch {state.batch} is "
+            "already committed: its checkpoint is older than its output. Start a new query with a "
+            "new checkpoint, from the offsets that you want"
         )
     return True
 
@@ -151,7 +151,7 @@ async def commit_batch(
 ) -> None:
     """Decide that a batch counts, unless that is done, and commit its transactions.
 
-    It may be called again, by anybody, until it succeeds.
+    It may be repeated, in any process, until it succeeds.
     """
     task = written[0].task
     log = CommitLog(cluster, task.query_id, _latest(written))
@@ -202,13 +202,13 @@ def _decided(
 async def _check_open(
     cluster: ClusterClient, prepared: list[PreparedTransaction], task: Task
 ) -> None:
-    """Raise if some can't be committed any more: the batch has to be written again."""
+    """Raise if some can no longer be committed: the batch has to be written again."""
     gone = set(prepared).difference(await still_open(cluster, prepared))
     if gone:
         names = ", ".join(sorted(each.transactional_id for each in gone))
         raise TransactionAborted(
-            f"batch {task.batch_id} cannot be committed: transactions were rolled back that it "
-            f"consists of ({names}), by their timeout or by hand. It will be written again"
+            f"batch {task.batch_id} cannot be committed: its transactions {names} were rolled "
+            "back, by their timeout or by hand. It will be written again"
         )
 
 
@@ -222,11 +222,11 @@ async def _commit_all(cluster: ClusterClient, state: QueryState, timeout_ms: int
             continue
         if isinstance(outcome, BrokerError) and not outcome.retriable:
             if timeout_ms is None and outcome.code is ErrorCode.INVALID_PRODUCER_ID_MAPPING:
-                continue  # committed so long ago that its id is forgotten: nothing open ever is
+                continue  # committed so long ago that its id has expired: ids of open ones don't
             raise DecidedAndLost(
                 f"batch {state.batch} was decided to be committed, but transaction "
                 f"{prepared.transactional_id} was rolled back meanwhile, by its timeout or by "
-                f"hand ({outcome}). What it had written is lost, the rest of the batch is there"
+                f"hand ({outcome}). Its records are lost; the rest of the batch is committed"
             ) from outcome
         raise outcome
 
@@ -243,7 +243,7 @@ async def _roll_back(cluster: ClusterClient, prepared: Iterable[PreparedTransact
 
 
 async def _sweep(cluster: ClusterClient, query_id: str) -> None:
-    """Roll back what attempts left open and Spark did not choose."""
+    """Roll back open transactions of attempts that Spark did not choose."""
     of_task = re.compile(re.escape(f"{PREFIX}{query_id}-") + r"\d+-\d+")
     for each in await list_transactions(cluster, states=["Ongoing"]):
         if of_task.fullmatch(each.transactional_id):
@@ -252,6 +252,6 @@ async def _sweep(cluster: ClusterClient, query_id: str) -> None:
 
 def _superseded(task: Task) -> RunSuperseded:
     return RunSuperseded(
-        f"query {task.query_id} was started again elsewhere: this run of it ({task.run_id}) stops "
-        "here, and nothing of its unfinished batch counts"
+        f"query {task.query_id} was started again elsewhere: this run ({task.run_id}) stops, and "
+        "its unfinished batch is discarded"
     )

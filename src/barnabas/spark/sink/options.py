@@ -1,7 +1,7 @@
 """Options of writes, by the names and with the meanings of Spark's own Kafka sink, and one more.
 
 `deliveryGuarantee` says what a failure may do to a stream. "at-least-once", the default, is what
-Spark's own sink does: a batch that is written again after a failure is there twice. With
+Spark's own sink does: a batch that is written again after a failure is duplicated. With
 "exactly-once" it is not.
 """
 
@@ -16,12 +16,12 @@ from barnabas.spark.sink.producer_settings import ProducerSettings, producer_set
 
 _NAMES = ("topic", "deliveryGuarantee", "includeHeaders")
 WRITE_OPTIONS = {name.lower(): name for name in _NAMES}
-"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+"""All options except settings of Kafka clients, by their names in lower case."""
 
 _OF_SPARK = {"checkpointlocation", "path", "queryname"}
-"""What Spark itself reads, or puts there."""
+"""Options that Spark itself reads or adds."""
 _ASYNC = "asyncprogresstracking"
-"""So begin Spark's options for checkpoints in the background, which are its own business."""
+"""Prefix of Spark's options for asynchronous checkpoints, which are not ours."""
 
 _AT_LEAST_ONCE = "at-least-once"
 _EXACTLY_ONCE = "exactly-once"

@@ -49,7 +49,7 @@ PRODUCER_SETTINGS = KnownSettings(
         "value.serializer": "values are strings or bytes: cast or encode the column",
     },
 )
-"""What becomes of each setting of Kafka's producers."""
+"""How each setting of Kafka producers is handled."""
 
 _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": 1, "0": 0}
 _FLAGS: dict[str, bool | None] = {"true": True, "false": False}
@@ -69,9 +69,9 @@ class ProducerSettings:
     buffer_bytes: int
     delivery_timeout_ms: int
     transaction_timeout_ms: int | None
-    """None: transactions wait for as long as it takes."""
+    """None: transactions have no timeout."""
     metadata_max_age_ms: int
-    """How often new partitions of topics are looked for."""
+    """How often the client looks for new partitions of topics."""
 
     @property
     def producer(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class RowWriting:
 def write_rows(options: SinkOptions, columns: list[str], batches: Iterator[pa.RecordBatch]) -> int:
     """Write everything and wait until it is delivered; returns how many rows it was.
 
-    Raises `DeliveryFailed`: what was delivered before stays.
+    Raises `DeliveryFailed`: records that were delivered before stay.
     """
     connection = connect(options.producer.connection)
     producer = _producer(connection, options)

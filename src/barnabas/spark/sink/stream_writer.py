@@ -1,7 +1,7 @@
 """Writing a stream to topics: `df.writeStream.format("barnabas")`.
 
-Spark makes a writer for every batch, once where tasks are planned, from where it travels to them,
-and once more where the batch is committed: only commit messages go from one to the other.
+Spark creates two writers for every batch: one where tasks are planned, which is sent to the tasks,
+and one where the batch is committed. Only commit messages pass from one to the other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class AtLeastOnceWriter(DataSourceStreamArrowWriter):
-    """A batch that is written again is there twice. Committing and aborting do nothing."""
+    """A batch that is written again is duplicated. Committing and aborting do nothing."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options
@@ -37,13 +37,13 @@ class AtLeastOnceWriter(DataSourceStreamArrowWriter):
 
 @dataclass
 class TaskWritten(WriterCommitMessage):
-    """What a task has left to the driver."""
+    """What a task has passed to the driver."""
 
     written: Written
 
 
 class ExactlyOnceWriter(DataSourceStreamArrowWriter):
-    """A batch is there once, as `exactly_once` says."""
+    """Every batch is written exactly once, see `exactly_once`."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self._options = options

@@ -18,15 +18,15 @@ from barnabas.spark.sink.row_writer import RowWriting
 def write_in_transaction(
     options: SinkOptions, columns: list[str], task: Task, batches: Iterator[pa.RecordBatch]
 ) -> Written:
-    """Write everything, unless the batch counts already; what fails is rolled back.
+    """Write everything, unless the batch is already decided; a failure is rolled back.
 
-    The transaction begins with the first row: a task without any costs nothing.
+    The transaction begins with the first row: a task without rows costs nothing.
     """
     connection = connect(options.producer.connection)
     known = _claimed(connection, task)
     if is_decided(known.state, task):
         for _ in batches:
-            pass  # Spark wants its rows to be taken
+            pass  # Spark expects that all rows are consumed
         return Written(task, known, None)
     with_rows = (batch for batch in batches if batch.num_rows)
     first = next(with_rows, None)
@@ -67,7 +67,7 @@ async def _begin(producer: RecordProducer, timeout_ms: int | None) -> ProducerTr
 
 
 def _claimed(connection: ClusterConnection, task: Task) -> KnownState:
-    """How the query stood when this run claimed it: no other run can change it meanwhile."""
+    """The state of the query when this run claimed it: no other run can change it meanwhile."""
     key = (os.getpid(), task.query_id)
     run_id, known = _claims.get(key, ("", NOTHING_READ))
     if run_id != task.run_id:
@@ -77,4 +77,4 @@ def _claimed(connection: ClusterConnection, task: Task) -> KnownState:
 
 
 _claims: dict[tuple[int, str], tuple[str, KnownState]] = {}
-"""The run that each query belongs to, as far as this process has seen to it."""
+"""The run that owns each query, as far as this process has claimed it."""

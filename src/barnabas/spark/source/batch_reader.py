@@ -1,4 +1,4 @@
-"""`spark.read`: what lies between two positions, read once."""
+"""`spark.read`: the records between two positions."""
 
 from collections.abc import Iterable, Iterator
 
@@ -46,7 +46,7 @@ class BatchReader(DataSourceReader):
             max_task_records=self._source.max_records_per_partition,
         )
         oldest = self._filters.min_timestamp_ms
-        # Without any, Spark would still start a task, and with None for its partition.
+        # Without partitions, Spark would start a task with None for its partition.
         return [RangesPartition(each, oldest) for each in tasks] or [RangesPartition(())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -91,21 +91,21 @@ class BatchReader(DataSourceReader):
         ]
 
     async def _check(self, cluster: ClusterClient, starts: Offsets, ends: Offsets) -> None:
-        """Compare offsets that the user names with what the logs have."""
+        """Check the user's offsets against those in the logs."""
         first = await log_offsets.earliest(cluster, starts)
         last = await log_offsets.latest(cluster, starts, self._source.consumer.isolation)
         for each in starts:
             if starts[each] > last[each]:
                 report_loss(
-                    f"partition {each} was to be read from offset {starts[each]} and ends at "
+                    f"partition {each} should be read from offset {starts[each]}, but ends at "
                     f"{last[each]}",
                     fail=self._source.fail_on_data_loss,
                 )
                 starts[each] = ends[each] = last[each]
             elif starts[each] < first[each] or ends[each] > last[each]:
                 report_loss(
-                    f"partition {each} was to be read from offset {starts[each]} to {ends[each]} "
-                    f"and has {first[each]} to {last[each]}",
+                    f"partition {each} should be read from offset {starts[each]} to {ends[each]}, "
+                    f"but has {first[each]} to {last[each]}",
                     fail=self._source.fail_on_data_loss,
                 )
                 starts[each] = max(starts[each], first[each])
@@ -113,7 +113,7 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringBatchReader(BatchReader):
-    """One that is offered conditions, and reads less by those that it understands."""
+    """A reader with filter pushdown, which reads less if it supports a filter."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
         return self._filters.push(filters)

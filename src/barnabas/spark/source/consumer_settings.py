@@ -45,7 +45,7 @@ CONSUMER_SETTINGS = KnownSettings(
         "value.deserializer": "values are bytes: cast or decode the column",
     },
 )
-"""What becomes of each setting of Kafka's consumers."""
+"""How each setting of Kafka consumers is handled."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Records that are gone before they were read: an error, or a warning in the log."""
+"""Records that were deleted before they were read: an error, or a warning in the log."""
 
 import logging
 
@@ -6,7 +6,7 @@ from barnabas.errors import DataLost
 
 _log = logging.getLogger("barnabas.spark")
 _ADVICE = (
-    'If going on without them is right, set the option failOnDataLoss to "false": what is lost is '
+    'To continue without them, set the option failOnDataLoss to "false": lost records are '
     "then only a warning"
 )
 

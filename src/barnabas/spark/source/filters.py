@@ -1,10 +1,10 @@
-"""Conditions of a query that decide what is read at all.
+"""Filters of a query that reduce what is read.
 
     topic, partition    which logs: decided here
     offset              which part of them: decided here, but for lists and inequalities
-    timestamp           what is older than a bound need not be read; Spark looks at the rest again,
-                        for times in a log may be out of order: what is too young says nothing of
-                        what comes behind it
+    timestamp           records older than a bound are not read. Spark filters the rest again:
+                        times in a log may be out of order, so a record that is too new says
+                        nothing about those after it
 
 Conditions on keys, values and headers stay with Spark.
 """
@@ -45,7 +45,7 @@ class PushedFilters:
         self.min_timestamp_ms: int | None = None
 
     def push(self, filters: Iterable[Filter]) -> list[Filter]:
-        """Take note of these; returns those that Spark has to look at."""
+        """Accept filters; returns those that Spark has to apply."""
         return [each for each in filters if not self._decides(each)]
 
     def includes(self, partition: TopicPartition) -> bool:

@@ -1,11 +1,11 @@
 """Progress of a stream, committed to a consumer group so that others can see it (`groupId`).
 
-Spark's checkpoint stays the truth: nothing here is ever read back. What a stream begins its next
-batch with has been processed and is in the checkpoint, so that is what gets committed, when Spark
-asks for the next batch. Spark's own call, `commit`, would come a batch later.
+Spark's checkpoint is authoritative: these offsets are never read back. When Spark asks for the next
+batch, everything before its start is processed and in the checkpoint, so the start is committed.
+Spark's own call, `commit`, would come a batch later.
 
-Commits go out in the background, one at a time, the newest offsets of all that came meanwhile. They
-can fail, as when somebody consumes in that group: then a warning says so, and the stream goes on.
+Commits are sent in the background, one at a time, with the newest offsets. A commit can fail, for
+example if a consumer is a member of that group: this logs a warning, and the stream continues.
 """
 
 import logging
@@ -34,12 +34,12 @@ class GroupProgress:
         if offsets == self._committed or not offsets:
             return
         if self._under_way is not None and not self._under_way.done():
-            return  # Spark asks many times a second: the next time will do
+            return  # Spark asks many times a second: the next call commits
         self._committed = offsets
         self._under_way = self._connection.begin(self._commit(offsets))
 
     def wait(self) -> None:
-        """Wait a moment for commits in progress."""
+        """Wait briefly for commits in progress."""
         if self._under_way is not None:
             wait([self._under_way], _MOMENT_S)
 

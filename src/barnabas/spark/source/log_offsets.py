@@ -1,4 +1,4 @@
-"""Positions that options name, as offsets of the logs there are."""
+"""Resolves positions in options to offsets of the existing logs."""
 
 from collections.abc import Collection, Mapping
 
@@ -28,7 +28,7 @@ async def first_since(
     timestamp_ms: int,
     isolation: IsolationLevel,
 ) -> Offsets:
-    """The first offsets that are not older; what no record has reached is left out.
+    """The first offsets at these times; partitions without so new a record are left out.
 
     All records before it are older, also where times are out of order.
     """

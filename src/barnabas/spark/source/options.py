@@ -1,7 +1,8 @@
 """Options of reads, by the names and with the meanings of Spark's own Kafka source.
 
-Names may be written in any case, as everywhere in Spark. None is ignored: those of Spark's source
-that mean nothing here are refused with what to use instead, and so are unknown names.
+Names are case-insensitive, as everywhere in Spark. No option is ignored: options of Spark's source
+that have no meaning here are refused with an error that names the alternative, and so are unknown
+names.
 """
 
 import re
@@ -47,20 +48,20 @@ _NAMES = (
     "kafkaConsumer.pollTimeoutMs",
 )
 READ_OPTIONS = {name.lower(): name for name in _NAMES}
-"""All that there are but for settings of Kafka's clients, by their names in lower case."""
+"""All options except settings of Kafka clients, by their names in lower case."""
 
 REFUSED_READ_OPTIONS = {
     "groupIdPrefix": "a read joins no consumer group; groupId commits a stream's progress to one",
     "fetchOffset.numRetries": "use kafka.default.api.timeout.ms: offsets are asked for that long",
     "fetchOffset.retryIntervalMs": "use kafka.default.api.timeout.ms, which bounds all retries",
 }
-"""Those of Spark's source that this one does not take, with what to use instead."""
+"""Options of Spark's source that this one does not support, with the alternative."""
 
 _REFUSED = {name.lower(): (name, instead) for name, instead in REFUSED_READ_OPTIONS.items()}
 DECODING = "barnabas.decoding"
-"""What pipelines put there: how values are decoded (`record_decoding`)."""
+"""Options that pipelines add: how values are decoded (`record_decoding`)."""
 _OF_SPARK = {"path"}
-"""What Spark itself puts there."""
+"""Options that Spark itself adds."""
 
 _UNITS_MS = {
     "ms": 1,
@@ -99,7 +100,7 @@ class BatchOptions:
     source: SourceOptions
     ending: Positions
     table_folder: str | None = None
-    """Where what was read is kept, so that the next read needs only what is newer."""
+    """Where records are stored, so that the next read needs only newer ones."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def _source(options: _Options, starting: Positions) -> SourceOptions:
         raise InvalidArgument(
             f'startingOffsetsByTimestampStrategy is "error" or "latest", not {strategy!r}'
         )
-    options.flag("includeHeaders", default=False)  # the schema has come of it already
+    options.flag("includeHeaders", default=False)  # already used for the schema
     return SourceOptions(
         consumer_settings(options.given),
         _subscription(options),
@@ -236,7 +237,7 @@ def _ending(options: _Options) -> Positions:
 def _positions(
     options: _Options, by_time: str, by_times: str, by_offset: str, default: Positions
 ) -> Positions:
-    """A time for all goes before one for each, and that before offsets, as in Spark."""
+    """One time for all has priority over times for each, and these over offsets, as in Spark."""
     if (text := options.get(by_time)) is not None:
         return parse_timestamp(by_time, text)
     if (text := options.get(by_times)) is not None:
@@ -249,7 +250,7 @@ def _positions(
 def _duration_ms(name: str, text: str) -> int:
     found = _DURATION.match(text.strip().lower())
     if found is None:
-        raise InvalidArgument(f"{name} is a time as 500ms, 30s or 15m, not {text!r}")
+        raise InvalidArgument(f"{name} must be a duration such as 500ms, 30s or 15m, not {text!r}")
     return int(found[1]) * _UNITS_MS[found[2] or "ms"]
 
 
@@ -260,5 +261,5 @@ def _size(options: _Options, name: str) -> int | None:
         return None
     found = _SIZE.match(text.strip().lower())
     if found is None or not int(found[1]):
-        raise InvalidArgument(f"{name} is a size as 1048576, 512k or 10m, not {text!r}")
+        raise InvalidArgument(f"{name} must be a size such as 1048576, 512k or 10m, not {text!r}")
     return int(found[1]) * _UNITS_BYTES[found[2] or ""]

@@ -1,4 +1,4 @@
-"""Where to begin and where to end, as options say it.
+"""Start and end positions, as options express them.
 
 earliest, latest                             the same place in all partitions
 {"orders": {"0": 23, "1": -1}}               an offset for each; -2 is earliest, -1 latest
@@ -26,7 +26,7 @@ class Positions:
     are_times: bool = False
     """Whether the numbers are milliseconds since 1970 and not offsets."""
     option: str = field(default="", compare=False)
-    """Which option has said so."""
+    """The option that it comes from."""
 
     @property
     def places(self) -> set[int]:
@@ -34,7 +34,7 @@ class Positions:
 
 
 def parse_offsets(option: str, text: str) -> Positions:
-    """What `startingOffsets` and `endingOffsets` say."""
+    """Parse `startingOffsets` or `endingOffsets`."""
     name = text.strip().lower()
     if name == "earliest":
         return Positions(EARLIEST, option=option)
@@ -47,7 +47,7 @@ def parse_offsets(option: str, text: str) -> Positions:
 
 
 def parse_timestamp(option: str, text: str) -> Positions:
-    """What `startingTimestamp` and `endingTimestamp` say."""
+    """Parse `startingTimestamp` or `endingTimestamp`."""
     try:
         timestamp_ms = int(text)
     except ValueError:
@@ -58,15 +58,15 @@ def parse_timestamp(option: str, text: str) -> Positions:
 
 
 def parse_timestamps(option: str, text: str) -> Positions:
-    """What `startingOffsetsByTimestamp` and `endingOffsetsByTimestamp` say."""
+    """Parse `startingOffsetsByTimestamp` or `endingOffsetsByTimestamp`."""
     each = offsets_of(option, _json(option, text, ""))
     if any(timestamp_ms < 0 for timestamp_ms in each.values()):
-        raise InvalidArgument(f"{option} is in milliseconds since 1970, none of them negative")
+        raise InvalidArgument(f"{option} is in milliseconds since 1970, which can't be negative")
     return Positions(each=each, are_times=True, option=option)
 
 
 def parse_partitions(option: str, text: str) -> list[TopicPartition]:
-    """What `assign` says: {"orders": [0, 1]}."""
+    """Parse `assign`: {"orders": [0, 1]}."""
     topics = _json(option, text, "")
     try:
         named = [

@@ -14,7 +14,7 @@ from barnabas.spark.source.tasks import RangesPartition
 
 
 class Form(Protocol):
-    """What rows are made of records: `schema.ArrowForm`, `record_decoding.DecodedForm`."""
+    """How records become rows: `schema.ArrowForm`, `record_decoding.DecodedForm`."""
 
     columns: list[str]
     """Columns of records that are needed."""

@@ -9,8 +9,8 @@ from barnabas.spark.source.positions import Offsets
 def limited(starts: Offsets, ends: Offsets, max_records: int) -> Offsets:
     """Ends that take at most so many records in all, from each partition in proportion.
 
-    At least one record is taken of somewhere, if there is any; what rounding leaves goes to those
-    with the most ahead.
+    At least one record is read, if there is any; the remainder of rounding goes to the partitions
+    with the largest lag.
     """
     ahead = {each: max(ends[each] - starts[each], 0) for each in ends}
     total = sum(ahead.values())
@@ -30,7 +30,7 @@ def limited_by_bytes(
 ) -> Offsets:
     """Ends that take about so many bytes in all, by the average size of each log's records.
 
-    The same part is taken of each partition, and at least one record of somewhere.
+    The same fraction of each partition is read, and at least one record in all.
     """
     ahead = {each: max(ends[each] - starts[each], 0) for each in ends}
     total = sum(count * record_bytes.get(each, 0.0) for each, count in ahead.items())

@@ -1,11 +1,11 @@
 """Records of a topic as rows whose values are decoded: what a reader is told, and what it does.
 
-Rows have the wanted columns of the record, each named with a prefix, and those of the value. What
-becomes of a record that can't be decoded is one of
+Rows have the requested columns of the record, each named with a prefix, and those of the value. A
+record that can't be decoded is handled in one of these ways:
 
     fail    the query fails, with an error that names the record
-    skip    there is no row of it
-    only    there are rows of such records only: the record, and a column `reason`
+    skip    it is left out
+    only    only such records are rows: the record, and a column `reason`
 
 With `letters`, the records go to a dead-letter topic: those of an Arrow batch are there for good
 before its rows are given to Spark. With a `condition`, rows that do not meet it may be left out.
@@ -38,7 +38,7 @@ from barnabas.spark.source.row_condition import (
 from barnabas.spark.source.schema import ArrowForm, schema_of
 
 PREFIX = "record:"
-"""Of the names of the record's columns: a value may have columns of the same names."""
+"""Prefix of the record's columns: a value may have columns of the same names."""
 
 _PLACE = (TOPIC, PARTITION, OFFSET)
 
@@ -46,7 +46,7 @@ Undecodable: TypeAlias = Literal["fail", "skip", "only"]
 
 
 class UndecodableValue(Exception):  # noqa: N818 - its name says what is wrong
-    """A record can't be decoded, and nothing says that it may be left out."""
+    """A record can't be decoded, and must not be skipped."""
 
 
 @dataclass(frozen=True)

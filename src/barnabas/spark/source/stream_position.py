@@ -1,11 +1,11 @@
-"""How far a stream has come, as Spark keeps it in the checkpoint.
+"""The position of a stream, as Spark stores it in the checkpoint.
 
     {"views": {"0": 23, "1": 40}, "views@id": {"0": 4755801206503243776, "1": -6917529027641}}
 
-Offsets have the form that Spark's own Kafka source writes, so its checkpoints can be continued.
-Beside them stands which topic of that name they belong to: the halves of its id, as signed numbers.
-They look like offsets that never move, under a name that no topic can have, to whoever adds up
-what is in there. Where ids are not known, as in older checkpoints, there are none.
+Offsets have the format of Spark's own Kafka source, so its checkpoints can be continued. Next to
+the offsets of a topic are the two halves of its id, as signed numbers, under a name that no topic
+can have. Code that sums up all offsets sees them as offsets that never change. If the id is not
+known, as in older checkpoints, it is left out.
 """
 
 import struct
@@ -33,7 +33,7 @@ class StreamPosition(NamedTuple):
         return self.topic_ids.get(topic, ZERO_UUID)
 
     def json(self) -> Json:
-        """What Spark keeps."""
+        """The JSON for Spark to store."""
         ids = {
             f"{topic}{_ID}": {str(half): number for half, number in enumerate(_HALVES.unpack(each))}
             for topic, each in sorted(self.topic_ids.items())
@@ -42,13 +42,13 @@ class StreamPosition(NamedTuple):
 
 
 def position_at(offsets: Offsets, topics: Mapping[TopicPartition, bytes]) -> StreamPosition:
-    """These offsets, with the ids of their topics out of those of many partitions."""
+    """These offsets, with the ids of their topics; `topics` may have more partitions."""
     ids = {each.topic: topics[each] for each in offsets}
     return StreamPosition(offsets, {name: each for name, each in ids.items() if each != ZERO_UUID})
 
 
 def position_of(what: str, kept: Mapping[str, object]) -> StreamPosition:
-    """From what Spark has kept."""
+    """Parse the JSON that Spark has stored."""
     ids = {name: halves for name, halves in kept.items() if name.endswith(_ID)}
     offsets = offsets_of(what, {name: each for name, each in kept.items() if name not in ids})
     return StreamPosition(

@@ -1,11 +1,11 @@
-"""`spark.readStream`: what comes, in micro-batches.
+"""`spark.readStream`: new records, in micro-batches.
 
 Spark keeps one of these in a separate process for as long as a query runs, and asks it where each
 micro-batch ends; tasks use copies of it.
 
-Topics and partitions that appear are read from their beginning. Records that are gone before they
-were read are reported (failOnDataLoss), and so is a topic that was deleted and created again, which
-has another id: with failOnDataLoss=false it is read from its beginning.
+New topics and partitions are read from their beginning. Records that were deleted before they were
+read are reported (failOnDataLoss), and so is a topic that was deleted and created again, which has
+another id: with failOnDataLoss=false it is read from its beginning.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -143,7 +143,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for each, offset in starts.items():
                 if not first[each] <= offset <= last[each]:
                     report_loss(
-                        f"partition {each} was to be read from offset {offset} and has "
+                        f"partition {each} should be read from offset {offset}, but has "
                         f"{first[each]} to {last[each]}",
                         fail=source.fail_on_data_loss,
                     )
@@ -151,7 +151,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return position_at(starts, topics)
 
     async def _ends(self, cluster: ClusterClient) -> StreamPosition:
-        """Where the logs end now, of all partitions that are known by now."""
+        """Where the logs of all known partitions end now."""
         now = monotonic()
         if self._looked_around is None or now - self._looked_around > self._max_age_s:
             self._topics = await partitions_of(
@@ -254,7 +254,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._progress is None:
             self._progress = GroupProgress(connect(self._source.consumer.connection), group_id)
         self._progress.reached(dict(starts))
-        if is_idle:  # perhaps there is no next time
+        if is_idle:  # there may be no next call
             self._progress.wait()
 
     def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:

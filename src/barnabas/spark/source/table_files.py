@@ -1,10 +1,10 @@
-"""What was read of a partition of a table, kept in files: the next read needs only what is newer.
+"""Stores the records of a table's partition in files, so that the next read needs only newer ones.
 
     FOLDER/TOPIC-PARTITION-ID/START-END.arrow     the newest record of each key, of [START, END)
 
 Files that follow each other, from offset 0 on, are a chain. A task reads the chain and then the log
 from its end on, and adds a file of what it read. A chain of `_LONGEST` files becomes one. No file
-is ever changed: they appear whole, by renaming, and a task that is done twice writes the same.
+is ever changed: files are renamed into place, and a task that runs twice writes the same.
 
 A chain is not used, and all is read again, if the topic was created again (its id is in the name),
 if the log has lost records behind the chain's end, or if the chain was last complete so long ago
@@ -132,7 +132,7 @@ def _newest(table: pa.Table) -> pa.Table:
 
 
 def _remove_before(folder: Path, chain: Chain) -> None:
-    """Remove what two merged files have replaced; who still reads it reads the log instead."""
+    """Remove merged files; a task that still reads one falls back to the log."""
     merged = sorted(each for each in folder.iterdir() if _NAME.match(each.name))
     whole = [each for each in merged if each.name.startswith("0" * 20)]
     for each in whole[:-2]:

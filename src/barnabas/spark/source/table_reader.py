@@ -1,7 +1,7 @@
 """A batch read of a table that keeps what it has read (`tableFolder`), and fetches what is newer.
 
-The rows are the newest records of each key, and older ones among them: files that were kept and the
-log may both have a key. Whoever reads them takes the newest of each (`newest_per_key`).
+The rows contain the newest record of each key, and may contain older ones: a key may be both in the
+stored files and in the log. The caller keeps the newest of each (`newest_per_key`).
 """
 
 import logging
@@ -33,7 +33,7 @@ _RETENTION = "delete.retention.ms"
 
 
 class KeptPartition(InputPartition):
-    """What one task reads: files, and a range behind them."""
+    """What one task reads: files, and the range of the log after them."""
 
     def __init__(self, wanted: RecordRange, chain: Chain, planned_at: float) -> None:
         super().__init__(None)
@@ -43,7 +43,7 @@ class KeptPartition(InputPartition):
 
 
 class TableReader(BatchReader):
-    """One task for each partition: what it has kept belongs together with what is newer."""
+    """One task per partition: it needs both the stored and the newer records."""
 
     @property
     def _root(self) -> str:

@@ -13,13 +13,13 @@ from pyspark.sql.datasource import InputPartition
 from barnabas.client.consumer.range_reader import RecordRange
 
 MIN_TASK_RECORDS = 2_000
-"""Fewer are not worth a task, unless the user thinks otherwise (minPartitions)."""
+"""Fewer are not worth a task, unless minPartitions requires it."""
 
 USUAL_TASK_RECORDS = 250_000
-"""A part of a second: for a cluster of which the parallelism is not known."""
+"""Takes a part of a second: for a cluster whose parallelism is not known."""
 
 MAX_TASK_RECORDS = 10_000_000
-"""What a task that fails has to do again is bounded."""
+"""Limits the work that a failed task has to repeat."""
 
 
 class RangesPartition(InputPartition):

@@ -21,7 +21,7 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class LetterFolder:
-    """What stands for a dead-letter topic."""
+    """Replaces a dead-letter topic in a test."""
 
     folder: str
     group: str
@@ -33,7 +33,7 @@ class LetterFolder:
 
 
 class FiledLetters:
-    """Writes the dead letters of a task; done again, it writes the same files."""
+    """Writes the dead letters of a task; a repeated task writes the same files."""
 
     def __init__(self, target: LetterFolder, batch: int) -> None:
         self._target = target

@@ -28,7 +28,7 @@ from barnabas.spark.testing.fed_letters import letters_in
 from barnabas.spark.testing.fed_records import FedRecords, aware
 from barnabas.spark.testing.stepped_query import SteppedQuery
 
-# A test is over before the JVM's second compiler has earned back what it takes.
+# A test ends before the JVM's second compiler pays off.
 _SHORT_LIVED: dict[str, str | bool] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.ui.enabled": False,
@@ -134,8 +134,7 @@ def running(
     """
     if pipeline.takes_session and not pipeline.sources:
         raise InvalidArgument(
-            f"pipeline {pipeline.name} reads with the session: to feed it, make what it reads a "
-            "source"
+            f"pipeline {pipeline.name} reads with the session: to feed it, make its input a source"
         )
     folder = Path(tempfile.mkdtemp(prefix=f"barnabas-{secrets.token_hex(4)}-"))
     try:

@@ -1,4 +1,4 @@
-"""A query whose clock stands still, and whose rows are at hand: for tests.
+"""A query with a manual clock, whose rows can be read: for tests.
 
 Spark's own tests run queries with a clock of theirs; Spark's API in Python does not offer that, its
 JVM does. What is used of it is not public, and pinned down by tests: `StreamingQueryManager`'s
@@ -44,8 +44,8 @@ class SteppedQuery:
             jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap()),  # options
             self._sink,
             getattr(modes, _MODES[output_mode])(),
-            True,  # a temporary checkpoint will do
-            False,  # and nothing is taken up again
+            True,  # a temporary checkpoint is enough
+            False,  # and nothing is recovered from it
             jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(0),
             self._clock,
             none,
@@ -61,7 +61,7 @@ class SteppedQuery:
         self._clock.setTime(_ms(now))
 
     def settle(self) -> None:
-        """Wait until all that was there is processed, and what follows from it is done."""
+        """Wait until all available rows are processed, and the batches that follow from them."""
         from pyspark.errors import StreamingQueryException
 
         try:
@@ -110,7 +110,7 @@ class SteppedQuery:
             time.sleep(_POLL_S)
 
     def _last_batch(self) -> int:
-        # Python's own `lastProgress` fails where no time goes by.
+        # Python's own `lastProgress` fails while the clock stands still.
         progress = self._query._jsq.lastProgress()
         return -1 if progress is None else int(progress.batchId())
 
