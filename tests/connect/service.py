@@ -80,6 +80,13 @@ class Service:
 
         wait_until(has_it, lambda: f"{self.get('/connectors?expand=status')}\n{self.said()}")
 
+    def freeze(self) -> None:
+        """SIGSTOP of the service alone; its Spark goes on."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """`kill -9`: its drivers notice."""
         self.process.kill()

@@ -128,8 +128,8 @@ def test_errors_have_the_shapes_of_kafka_connect(service: Service, standby: Serv
     assert service.call("POST", "/connectors", [1]).status == 400
     plain = {"Content-Type": "text/plain"}
     assert service.call("POST", "/connectors", {}, plain).status == 415
-    page = {"Origin": "http://elsewhere.example"}
-    assert service.call("POST", "/connectors", {}, page).status == 403
+    for page in ({"Origin": "http://elsewhere.example"}, {"Host": "rebound.example"}):
+        assert service.call("POST", "/connectors", {}, page).status == 403
     assert service.call("POST", "/connectors", {"name": "x" * 2_000_000}).status == 413
     assert service.call("DELETE", "/connectors/errs").status == 204
 
@@ -179,11 +179,18 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
         assert service.call("POST", "/connectors", {"name": "loud", "config": LOUD}).status == 201
         bad = {**LOUD, "transform.sql": "SELECT nix FROM source", "topic": "bad"}
         assert service.call("POST", "/connectors", {"name": "bad", "config": bad}).status == 201
+        failing = {**LOUD, "transform.sql": "SELECT raise_error('oh no') AS word FROM source"}
+        failing |= {"topic": "fails", "restarts.max": "1"}
+        body = {"name": "fails", "config": failing}
+        assert service.call("POST", "/connectors", body).status == 201
         send.send("words", {"word": "one"})
         send.flush()
         assert words(broker, "loud", 1) == ["ONE"]
         service.wait_for_state("bad", "FAILED")
         assert "nix" in service.get("/connectors/bad/status")["connector"]["trace"]
+        wait_until(lambda: service.get("/connectors/fails/tasks/0/status")["state"] == "FAILED")
+        assert "oh no" in service.get("/connectors/fails/tasks/0/status")["trace"]
+        assert service.call("DELETE", "/connectors/fails").status == 204
         service.wait_for_state("loud", "RUNNING")
         assert service.get("/connectors/loud/topics") == {"loud": {"topics": ["loud", "words"]}}
         assert service.get("/connectors/loud/tasks/0/status")["state"] == "RUNNING"
@@ -228,28 +235,51 @@ def test_the_command_line_manages_connectors(service: Service) -> None:
     assert cli("plugins").stdout.count("to_parquet") == 1
 
 
-def test_a_standby_goes_on_after_kill_9_exactly_once(
+def test_the_former_leader_is_fenced_and_a_standby_goes_on_after_kill_9(
     service: Service, standby: Service, broker: str, folder: Path
 ) -> None:
     standby.wait_until_ready()
     service.wait_for_state("loud", "RUNNING")
-    count = 3000
-    with barnabas.Producer(broker, value_format="json") as send:
-        for each in range(count):
-            send.send("words", {"word": f"w{each}"})
-            if each == count // 2:
-                send.flush()
-                words(broker, "loud", 10)  # in the middle of the stream
-                service.kill()
-                killed = time.monotonic()
-    wait_until(
-        lambda: standby.get("/connectors/loud/status")["connector"]["worker_id"] in standby.url
-    )
-    standby.wait_for_state("loud", "RUNNING")
-    found = words(broker, "loud", 2 + count)
-    took = time.monotonic() - killed
-    assert sorted(found[2:]) == sorted(f"W{each}" for each in range(count))
+    sent = 2 + _send_words(broker, "a")
+    service.freeze()  # it seems dead, and its Spark is not
+    took = time.monotonic()
+    sent += _send_words(broker, "b")
+    _wait_for_leader(standby)
+    assert len(words(broker, "loud", sent)) == sent
+    service.thaw()
+    wait_until(lambda: "another instance leads now" in service.log.read_text(), service.said)
+    assert service.get("/connectors/loud/status") == standby.get("/connectors/loud/status")
+
+    sent += _send_words(broker, "c")
+    standby.kill()
+    took = time.monotonic()
+    sent += _send_words(broker, "d")
+    _wait_for_leader(service)
+    found = words(broker, "loud", sent)
+    took = time.monotonic() - took
+    expected = [f"{each}{n}" for each in "ABCD" for n in range(_MANY)]
+    assert sorted(found[2:]) == sorted(expected)
     assert took < 60, f"{took:.1f} s"  # ten on a quiet machine
-    wait_until(lambda: len(drivers_in(folder)) == 1)  # that of the one killed is gone
-    assert standby.stop() == 143
+    wait_until(lambda: len(drivers_in(folder)) == 1, "a driver outlived its service")
+    assert service.stop() == 143
     assert drivers_in(folder) == []
+
+
+_MANY = 800
+
+
+def _send_words(bootstrap: str, prefix: str) -> int:
+    with barnabas.Producer(bootstrap, value_format="json") as send:
+        for each in range(_MANY):
+            send.send("words", {"word": f"{prefix}{each}"})
+    return _MANY
+
+
+def _wait_for_leader(service: Service) -> None:
+    """Wait until it runs the connector."""
+
+    def leads() -> bool:
+        found = service.get("/connectors/loud/status")
+        return found["connector"]["worker_id"] in service.url and bool(found["tasks"])
+
+    wait_until(leads, service.said)

@@ -85,6 +85,10 @@ class DriverProcess:
         try:
             self.send({**command, "id": number})
             error = await asyncio.wait_for(reply, _REPLY_TIMEOUT_S)
+        except TimeoutError:
+            raise DriverGone(
+                f"the Spark driver has not answered for {_REPLY_TIMEOUT_S:g} s; see {self.log}"
+            ) from None
         finally:
             del self._replies[number]
         if error is not None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from barnabas.connect.rest.answers import ApiError, Request, Response, error_answer
@@ -23,6 +24,7 @@ class HttpServer:
         self._handler: Handler | None = None
         self._max_body_bytes = max_body_bytes
         self._server: asyncio.Server | None = None
+        self._is_local = False
         self._connections: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int) -> int:
@@ -30,8 +32,9 @@ class HttpServer:
         self._server = await asyncio.start_server(
             self._accept, host, port, limit=_MAX_HEAD_BYTES, start_serving=False
         )
-        found: int = self._server.sockets[0].getsockname()[1]
-        return found
+        address, found = self._server.sockets[0].getsockname()[:2]
+        self._is_local = ip_address(address).is_loopback
+        return int(found)
 
     async def serve(self, handler: Handler) -> None:
         """Answer requests from now on."""
@@ -79,7 +82,7 @@ class HttpServer:
 
     async def _answer(self, request: Request) -> Response:
         assert self._handler is not None
-        if _comes_from_elsewhere(request):
+        if _comes_from_elsewhere(request) or (self._is_local and not _names_this_machine(request)):
             return error_answer(HTTPStatus.FORBIDDEN, "requests of other web pages are refused")
         try:
             return await self._handler(request)
@@ -130,6 +133,16 @@ def _comes_from_elsewhere(request: Request) -> bool:
     """Whether a browser sends it for a page of another site, which may want to do harm."""
     origin = request.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+
+
+def _names_this_machine(request: Request) -> bool:
+    """Whether the host is an address or localhost: a page can give any other name to 127.0.0.1."""
+    host = urlsplit(f"//{request.headers.get('host', 'localhost')}").hostname or ""
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return True
 
 
 async def _write(

@@ -21,6 +21,7 @@ from barnabas.errors import BarnabasError, ProducerFenced
 
 _log = logging.getLogger("barnabas.connect")
 _LOOK_S = 0.1
+_RETRY_S = 1.0
 _DELIVERY_MS = 10_000
 
 
@@ -67,6 +68,7 @@ class Leadership:
                 _log.info("another instance leads now")
             except BarnabasError as error:
                 _log.warning("leadership lost: %s", error)
+                await asyncio.sleep(_RETRY_S)
 
     async def write(self, records: Mapping[str, Mapping[str, Any] | None], topic: str) -> None:
         """Write records in one transaction, and wait until they can be read here."""

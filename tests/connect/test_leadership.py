@@ -1,0 +1,115 @@
+"""Who may write the state of the service: the last one that took it, and no other."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.connect.settings import ServiceSettings, Timing
+from barnabas.connect.state.leadership import Leadership, NotLeader
+from barnabas.connect.state.records import definition_key, status_key
+from barnabas.connect.state.state_topics import StateTopics
+from barnabas.errors import InvalidArgument, ProducerFenced
+from barnabas.sync.admin import Admin
+from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until_async
+
+QUICK = Timing(heartbeat_s=0.05, lease_s=0.4, takeover_s=0.5)
+
+
+class Instance:
+    """Takes part in the choice of the leader, and runs nothing."""
+
+    def __init__(self, settings: ServiceSettings, topics: StateTopics, name: str) -> None:
+        self.leases: list[float] = []
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+        self.topics = topics
+        self.leadership = Leadership(settings, topics, name, f"http://{name}", self._lease)
+        self.task = asyncio.ensure_future(self.leadership.run(lambda: asyncio.sleep(3600)))
+        self.configs = settings.configs_topic
+
+    async def _lease(self, until: float) -> None:
+        self.leases.append(until)
+        await self.goes_on.wait()
+
+    async def define(self, name: str) -> None:
+        record = {definition_key(name): {"properties": {"name": name}}}
+        await self.leadership.write(record, self.configs)
+
+    def hang(self) -> None:
+        """Send no heartbeats, as a process that stands still."""
+        self.goes_on.clear()
+
+
+def settings_for(broker: BrokerProcess) -> ServiceSettings:
+    return ServiceSettings(broker.bootstrap, "checkpoints", Path(), timing=QUICK)
+
+
+def test_one_leads_and_a_fenced_one_can_write_nothing(broker: BrokerProcess) -> None:
+    asyncio.run(one_leads(broker))
+
+
+async def one_leads(broker: BrokerProcess) -> None:
+    settings = settings_for(broker)
+    async with StateTopics(settings) as topics, StateTopics(settings) as others:
+        first = Instance(settings, topics, "first:1")
+        await wait_until_async(lambda: first.leases)
+        second = Instance(settings, others, "second:2")
+        await first.define("one")
+        await asyncio.sleep(3 * QUICK.takeover_s)
+        assert first.leadership.is_leader
+        assert not second.leadership.is_leader
+        with pytest.raises(NotLeader):
+            await second.define("two")
+
+        first.hang()
+        await wait_until_async(lambda: second.leases)
+        await second.define("two")
+        assert first.leadership.is_leader  # or so it believes
+        with pytest.raises(ProducerFenced):
+            await first.define("zombie")
+        await wait_until_async(lambda: list(topics.definitions) == ["one", "two"])
+        leader = others.leader
+        assert leader is not None
+        assert (leader.worker_id, leader.epoch) == ("second:2", 2)
+        first.goes_on.set()
+        await wait_until_async(lambda: not first.leadership.is_leader)
+
+        second.leadership.resign()  # the first one need not wait
+        await second.task
+        await wait_until_async(lambda: first.leadership.is_leader)
+        await wait_until_async(lambda: (topics.leader or leader).epoch == 3)
+        first.leadership.resign()
+        await first.task
+
+
+def test_the_state_is_read_again_by_a_new_instance(broker: BrokerProcess) -> None:
+    asyncio.run(state_is_read_again(broker))
+
+
+async def state_is_read_again(broker: BrokerProcess) -> None:
+    settings = settings_for(broker)
+    async with StateTopics(settings) as topics:
+        first = Instance(settings, topics, "first:1")
+        await wait_until_async(lambda: first.leases)
+        await first.define("one")
+        await first.define("two")
+        await first.leadership.write({definition_key("one"): None}, settings.configs_topic)
+        first.leadership.resign()
+        await first.task
+    async with StateTopics(settings) as topics:
+        assert list(topics.definitions) == ["two"]
+        assert topics.status("two") is None
+        assert status_key("two") not in topics.records()
+
+
+def test_topics_that_would_forget_are_refused(broker: BrokerProcess) -> None:
+    async def open_topics() -> None:
+        async with StateTopics(settings_for(broker)):
+            pass
+
+    with Admin(broker.bootstrap) as admin:
+        admin.create_topic("connect-configs", partitions=1)
+    with pytest.raises(InvalidArgument, match=r"cleanup.policy=delete, and would forget"):
+        asyncio.run(open_topics())
