@@ -1,9 +1,12 @@
 """Settings of connectors become pipelines, or errors that name the wrong setting."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from barnabas.cli.pipeline.selection import definitions_to_run
+from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import connector_of
 from barnabas.spark.pipelines.connectors.kinds import kinds
 from barnabas.spark.pipelines.connectors.pipeline_files import check_config, pipelines_of
@@ -211,3 +214,19 @@ def test_validation_has_the_shape_of_kafka_connect() -> None:
     assert "to_parquet" in found["groups"]
     hidden = validated("PostgresConnector", DEBEZIUM, HERE)
     assert hidden["error_count"] == 0
+
+
+def test_a_connector_in_a_file_is_a_pipeline_for_the_foreground(tmp_path: Path) -> None:
+    file = tmp_path / "lake.json"
+    config = {name: value for name, value in TO_FILES.items() if name != "name"}
+    file.write_text(json.dumps({"name": "lake", "config": {**config, "compact": 20}}))
+    found = definitions_to_run(file, None, lambda: None, strict=True)
+    sink = found.pipelines["lake"].sink
+    assert isinstance(sink, ParquetSink)
+    assert (sink.path, sink.compact) == (str(tmp_path / "lake/orders"), 20)
+    file.write_text(json.dumps({"name": "lake", "config": {**config, "compact": "x"}}))
+    with pytest.raises(InvalidArgument, match=r"lake.json: compact is a number"):
+        definitions_to_run(file, None, lambda: None, strict=True)
+    file.write_text("[]")
+    with pytest.raises(InvalidArgument, match="a connector is"):
+        definitions_to_run(file, None, lambda: None, strict=True)

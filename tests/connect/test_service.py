@@ -1,6 +1,7 @@
 """The service on a real broker and a real Spark: its API, its connectors, its failover."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import pytest
 
 import barnabas
 from tests.connect.service import Service, drivers_in
+from tests.examples.documents import ROOT, run, steps
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(400)]
 
 LOUD = {
     "connector.class": "to_topic",
@@ -170,6 +172,20 @@ def test_plugins_and_loggers(service: Service) -> None:
     assert service.get("/admin/loggers/barnabas.connect")["level"] == "DEBUG"
     assert service.get("/admin/loggers")["root"]["last_modified"] is None
     assert service.call("PUT", "/admin/loggers/root", {"level": "loud"}).status == 404
+
+
+def test_every_snippet_of_the_page_runs(
+    service: Service, broker: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ROOT / "docs" / "connect.md"
+    monkeypatch.setenv("BARNABAS_CONNECT_URL", service.url)
+    orders = re.search(r"^```json\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert orders is not None
+    (folder / "orders.json").write_text(orders[1])
+    service.wait_until_ready()
+    for step in steps(page):
+        run(step, broker, folder, timeout_s=120)
+    assert service.get("/connectors") == []
 
 
 def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, folder: Path) -> None:

@@ -38,6 +38,7 @@ OF_SPARK = [  # see tests/spark
         "recipes.md",
         "etl.md",
         "changes.md",
+        "connect.md",
     )
 ]
 OF_BROKERS = [

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import sys
 from functools import partial
 
 from barnabas.connect.rest.api_context import ApiContext
@@ -42,6 +43,7 @@ async def _serve(
     url = settings.advertised or f"http://{worker_id}"
     runner = Runner(settings, topics, worker_id)
     leadership = Leadership(settings, topics, worker_id, url, runner.extend_lease)
+    sys.path.insert(0, str(settings.pipelines.resolve()))  # classes of connectors may be there
     runner.start()
     await server.serve(Router(ApiContext(settings, topics, leadership, runner)))
     _log.info("listening on http://%s", worker_id)

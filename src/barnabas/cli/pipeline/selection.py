@@ -5,6 +5,7 @@ from pathlib import Path
 
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.output import say
+from barnabas.spark.pipelines.connectors.connector_file import SUFFIX, load_connector
 from barnabas.spark.pipelines.definition.definitions import BadDefinition, Definitions, load_each
 from barnabas.spark.pipelines.errors.error_list import raise_all
 
@@ -20,7 +21,8 @@ def definitions_to_run(
 
     Pipelines that are named, and those of a single file, have to be valid in any case.
     """
-    found = load_each(path, start_spark)
+    load = load_connector if path.suffix == SUFFIX and path.is_file() else load_each
+    found = load(path, start_spark)
     wanted = list(dict.fromkeys(names or ()))
     if wanted:
         bad = [each for each in found.bad if each.name in wanted]

@@ -51,6 +51,7 @@ class Driver:
         self._ends = False
 
     def run(self) -> None:
+        sys.path.insert(0, self._options["pipelines"])  # classes of connectors may be there
         threading.Thread(target=self._listen, name="service", daemon=True).start()
         conf = combined(log_to(Path(self._options["log"])), self._options["conf"])
         spark = session("barnabas connect", self._options["master"], **conf)

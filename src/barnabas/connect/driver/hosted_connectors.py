@@ -16,6 +16,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import connector_of
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
+from barnabas.spark.pipelines.definition.loader import send_modules_by_value
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.operations.reset import reset_pipelines
@@ -27,6 +28,8 @@ from barnabas.sync.admin import Admin
 _log = logging.getLogger("barnabas.connect")
 _PAUSES_S = Backoff(1.0, 60.0)
 _SETTLED_AFTER_S = 10.0
+_OWN_CLASSES = {"connector", "source.connector", "sink.connector"}
+"""Settings that name a class of the user's (`from_connector`, `to_connector`)."""
 _STATES = {
     "new": "UNASSIGNED",
     "running": "RUNNING",
@@ -155,6 +158,8 @@ class HostedConnectors:
 
     def _start_pipelines(self, hosted: Hosted) -> None:
         pipelines = pipelines_of(hosted.config, self._files, lambda: self._spark)
+        if _OWN_CLASSES & hosted.config.keys():
+            send_modules_by_value(self._files)  # workers can't import them
         hosted.topics = _topics(pipelines)
         self._make_topics(hosted.config, pipelines)
         limit = int(hosted.config.get("restarts.max", self._restarts))

@@ -122,6 +122,8 @@ def run(
         )
         if watch and once:
             raise UsageError("--watch and --once exclude each other")
+        if watch and path.suffix == ".json":
+            raise UsageError("--watch follows .py and .sql files, not the JSON of a connector")
 
         def follow(run: "PipelineRun") -> DefinitionFollower:
             return DefinitionFollower(

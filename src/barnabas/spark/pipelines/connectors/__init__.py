@@ -7,5 +7,6 @@ settings       settings from the arguments of a function, and arguments from set
 common         settings that all connectors have
 topic_ends     the topics at the other end of a connector
 pipeline_files connectors that are a pipeline's SQL or Python
+connector_file a connector in a JSON file
 validation     settings with their errors, in the shape of Kafka Connect
 """

@@ -55,7 +55,7 @@ _OF_QUERIES = "spark.sql."
 
 
 @dataclass(frozen=True)
-class Connector:
+class ConnectorDefinition:
     """What settings say, as far as it was understood."""
 
     config: Mapping[str, str]
@@ -76,13 +76,13 @@ def direction_of(config: Mapping[str, str]) -> Direction:
     return kind_named(name if java is None else java.kind).direction
 
 
-def connector_of(config: Mapping[str, str], folder: Path) -> Connector:
+def connector_of(config: Mapping[str, str], folder: Path) -> ConnectorDefinition:
     """The connector that has a source or a sink; paths are relative to `folder`."""
     errors = ConfigErrors()
     check_common(config, errors)
     given, kind = _translated(config, errors)
     if kind is None:
-        return Connector(config, "source", None, errors=errors)
+        return ConnectorDefinition(config, "source", None, errors=errors)
     own, other = _divided(given, kind, errors)
     is_source = kind.direction == "source"
     other_class = given.get("sink.class" if is_source else "source.class")
@@ -91,7 +91,7 @@ def connector_of(config: Mapping[str, str], folder: Path) -> Connector:
         other_kind = kind_named(other_class or fallback, "sink" if is_source else "source")
     except InvalidArgument as error:
         errors.add("sink.class" if is_source else "source.class", str(error))
-        return Connector(config, kind.direction, None, errors=errors)
+        return ConnectorDefinition(config, kind.direction, None, errors=errors)
     if other_kind.name == READ_TOPICS and not is_source:
         other = reading_topics(given, other, errors)
         if kind.name == WRITE_TOPICS:
@@ -106,13 +106,13 @@ def connector_of(config: Mapping[str, str], folder: Path) -> Connector:
     end = made(kind.make, own, errors)
     other_end = made(other_kind.make, other, errors, prefix)
     if errors or end is None or other_end is None:
-        return Connector(config, kind.direction, None, errors=errors)
+        return ConnectorDefinition(config, kind.direction, None, errors=errors)
     source, sink = (end, other_end) if is_source else (other_end, end)
     defined = _pipeline(given, cast("Source", source), cast("Sink", sink), folder, errors)
     topics = topics_of_tables(_by_argument(kind, own)) if is_source else None
     if defined is not None and not topics:
         topics = list(defined.sink.required_topics)
-    return Connector(config, kind.direction, defined, tuple(topics or ()), errors)
+    return ConnectorDefinition(config, kind.direction, defined, tuple(topics or ()), errors)
 
 
 def _translated(
