@@ -124,7 +124,9 @@ def test_errors_have_the_shapes_of_kafka_connect(service: Service, standby: Serv
     assert "contains the following 1 error(s)" in bad.body["message"]
     other = service.call("PUT", "/connectors/x/config", {**LOUD, "name": "y"})
     assert other.status == 400
-    assert service.call("PATCH", "/connectors/errs/offsets", {"offsets": []}).status == 400
+    for offsets in ([], [{}], [{"partition": {"kafka_topic": "nix"}}]):
+        found = service.call("PATCH", "/connectors/errs/offsets", {"offsets": offsets})
+        assert found.status == 400
     assert service.call("GET", "/nothing").status == 404
     assert service.call("DELETE", "/connectors").status == 405
     assert service.call("POST", "/connectors", [1]).status == 400
@@ -233,6 +235,11 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
         service.wait_for_state("bad", "STOPPED")
         assert service.call("DELETE", "/connectors/bad/offsets").status == 200
         assert service.get("/connectors/bad/offsets") == {"offsets": []}
+        again = {"offsets": [{"partition": offset, "offset": {"kafka_offset": 1}}]}
+        altered = service.call("PATCH", "/connectors/bad/offsets", again)
+        assert altered.status == 200, altered
+        assert service.call("PUT", "/connectors/bad/resume").status == 202
+        assert words(broker, "bad", 3) == ["ONE", "TWO", "TWO"]
         assert service.call("DELETE", "/connectors/bad").status == 204
 
 

@@ -34,6 +34,7 @@ _RECONCILE_S = 0.2
 _SHARED = "shared"
 _MOST_CRASHES = 3
 
+Offsets = Mapping[str, Mapping[str, int]]
 Write = Callable[[Mapping[str, Mapping[str, Any] | None], str], Awaitable[None]]
 
 
@@ -115,13 +116,15 @@ class Runner:
         if name in self._live:
             self._live[name]["topics"] = []
 
-    async def reset(self, name: str, config: Mapping[str, str]) -> None:
-        """Delete the checkpoints of a connector that does not run."""
+    async def reset(
+        self, name: str, config: Mapping[str, str], start: Offsets | None = None
+    ) -> None:
+        """Delete the checkpoints of a connector that does not run, if it can begin at `start`."""
         driver = self._drivers[_SHARED]
         if not driver.is_ready:
             raise BarnabasError("Spark is starting: try again in a moment")
         self._sent.pop(name, None)
-        await driver.ask({"do": "reset", "config": dict(config)})
+        await driver.ask({"do": "reset", "config": dict(config), "start": start})
 
     # -- drivers --------------------------------------------------------------------------------
 
@@ -221,7 +224,7 @@ class Runner:
 
     def _send(self, name: str, definition: Definition, driver: DriverProcess) -> None:
         """Send it to its driver, unless that has it, as it is now."""
-        generation = _digest([dict(definition.config), self._restarts[name]])
+        generation = _digest([dict(definition.config), definition.start, self._restarts[name]])
         sent = self._sent.get(name)
         if sent == (driver.key, generation) or not driver.is_ready:
             return
@@ -229,8 +232,8 @@ class Runner:
             self._drivers[sent[0]].send({"do": "stop", "name": name})
         self._sent[name] = (driver.key, generation)
         self._live.pop(name, None)
-        config = dict(definition.config)
-        driver.send({"do": "start", "name": name, "config": config, "generation": generation})
+        told = {"config": dict(definition.config), "start": definition.start}
+        driver.send({"do": "start", "name": name, "generation": generation, **told})
 
     async def _write_statuses(self, write: Write) -> None:
         changed: dict[str, Mapping[str, Any] | None] = {}

@@ -1,9 +1,9 @@
 """A Spark driver: runs the connectors that the service sends, until the service ends.
 
     in    {"do": "lease", "until": S}             it may run queries until then
-          {"do": "start", "name", "config", "generation"}
+          {"do": "start", "name", "config", "start", "generation"}
           {"do": "stop", "name"}, {"do": "end"}
-          {"do": "stop_all", "id"}, {"do": "reset", "config", "id"}    answered by a reply
+          {"do": "stop_all", "id"}, {"do": "reset", "config", "start", "id"}    answered by a reply
     out   {"event": "ready"}
           {"event": "status", "connectors": {NAME: status}}
           {"event": "expired"}                    the lease has ended, and nothing runs
@@ -100,7 +100,8 @@ class Driver:
         match command["do"]:
             case "start":
                 self._lease.in_use = True
-                hosted.start(command["name"], command["config"], command["generation"])
+                told = (command["config"], command["start"], command["generation"])
+                hosted.start(command["name"], *told)
             case "stop":
                 hosted.stop(command["name"])
             case "stop_all":
@@ -114,7 +115,7 @@ class Driver:
     def _reset(self, command: dict[str, Any], hosted: HostedConnectors) -> None:
         error = None
         try:
-            hosted.reset(command["config"])
+            hosted.reset(command["config"], command["start"])
         except BarnabasError as failed:
             error = str(failed)
         self._say({"event": "reply", "id": command["id"], "error": error})

@@ -16,6 +16,7 @@ from barnabas.errors import BarnabasError
 
 _log = logging.getLogger("barnabas.connect")
 _LINE_LIMIT = 16 << 20
+_LOG_LIMIT = 10 << 20
 _END_TIMEOUT_S = 20.0
 _REPLY_TIMEOUT_S = 60.0
 
@@ -46,6 +47,8 @@ class DriverProcess:
     async def run(self) -> int:
         """Start it and take what it says, until it ends; returns its exit code."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        if self.log.exists() and self.log.stat().st_size > _LOG_LIMIT:
+            self.log.replace(self.log.with_suffix(".old.log"))
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,

@@ -3,9 +3,9 @@
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -24,6 +24,8 @@ from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, SparkGone
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
 from barnabas.sync.admin import Admin
+
+Offsets: TypeAlias = Mapping[str, Mapping[str, int]]
 
 _log = logging.getLogger("barnabas.connect")
 _PAUSES_S = Backoff(1.0, 60.0)
@@ -46,6 +48,7 @@ class Hosted:
 
     name: str
     config: Mapping[str, str]
+    start: Offsets | None
     generation: str
     pipelines: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
@@ -74,10 +77,12 @@ class HostedConnectors:
     def __len__(self) -> int:
         return len(self._hosted)
 
-    def start(self, name: str, config: Mapping[str, str], generation: str) -> None:
+    def start(
+        self, name: str, config: Mapping[str, str], start: Offsets | None, generation: str
+    ) -> None:
         """Start it, instead of the one of that name if there is one."""
         self.stop(name)
-        self._hosted[name] = Hosted(name, config, generation)
+        self._hosted[name] = Hosted(name, config, start, generation)
 
     def stop(self, name: str) -> None:
         hosted = self._hosted.pop(name, None)
@@ -90,9 +95,9 @@ class HostedConnectors:
         for query in list(self._run.queries):
             self._run.remove(query.name)
 
-    def reset(self, config: Mapping[str, str]) -> None:
+    def reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
         """Let it begin anew when it is started next; raises `BarnabasError`."""
-        pipelines = pipelines_of(config, self._files, lambda: self._spark)
+        pipelines = self._pipelines(config, start)
         reset_pipelines(self._folder, pipelines, tables=False)
 
     def poll(self) -> None:
@@ -156,8 +161,12 @@ class HostedConnectors:
         else:
             hosted.error, hosted.failures, hosted.next_start = None, 0, None
 
+    def _pipelines(self, config: Mapping[str, str], start: Offsets | None) -> list[Pipeline]:
+        found = pipelines_of(config, self._files, lambda: self._spark)
+        return found if start is None else [_starting_at(each, start) for each in found]
+
     def _start_pipelines(self, hosted: Hosted) -> None:
-        pipelines = pipelines_of(hosted.config, self._files, lambda: self._spark)
+        pipelines = self._pipelines(hosted.config, hosted.start)
         if _OWN_CLASSES & hosted.config.keys():
             send_modules_by_value(self._files)  # workers can't import them
         hosted.topics = _topics(pipelines)
@@ -197,6 +206,14 @@ class HostedConnectors:
 
 class StillRunning(BarnabasError):  # noqa: N818 - its name says what is wrong
     """A process that should be gone has not ended yet."""
+
+
+def _starting_at(pipeline: Pipeline, start: Offsets) -> Pipeline:
+    sources = {
+        name: each.starting_at(start) if each.is_stream else each
+        for name, each in pipeline.sources.items()
+    }
+    return replace(pipeline, sources=sources)
 
 
 def _written(pipeline: Pipeline) -> list[str]:

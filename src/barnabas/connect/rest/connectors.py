@@ -11,6 +11,7 @@ from barnabas.connect.state.records import (
     Definition,
     Target,
     definition_key,
+    start_key,
     status_key,
     target_key,
 )
@@ -120,7 +121,8 @@ async def delete(context: ApiContext, request: Request) -> Response:
     """DELETE /connectors/NAME. Its checkpoint stays, as offsets do in Kafka Connect."""
     name = request.path[1]
     context.definition(name)
-    await context.write_configs({definition_key(name): None, target_key(name): None})
+    keys = (definition_key(name), target_key(name), start_key(name))
+    await context.write_configs(dict.fromkeys(keys))
     await context.leadership.write({status_key(name): None}, context.settings.status_topic)
     return nothing()
 

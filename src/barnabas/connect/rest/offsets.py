@@ -1,12 +1,18 @@
 """`/connectors/NAME/offsets`: positions, which are in Spark's checkpoints."""
 
 import asyncio
+from collections.abc import Iterable
 from http import HTTPStatus
+from typing import Any
 
+from barnabas.aio.admin import Admin
 from barnabas.connect.positions import folder_of, offsets_of
 from barnabas.connect.rest.answers import ApiError, Request, Response, answer
 from barnabas.connect.rest.api_context import ApiContext
-from barnabas.errors import BarnabasError
+from barnabas.connect.state.records import start_key
+from barnabas.errors import BarnabasError, UnknownTopic
+
+_EARLIEST = -2
 
 
 async def get_offsets(context: ApiContext, request: Request) -> Response:
@@ -23,25 +29,76 @@ async def get_offsets(context: ApiContext, request: Request) -> Response:
 async def delete_offsets(context: ApiContext, request: Request) -> Response:
     """DELETE /connectors/NAME/offsets: a stopped connector begins anew."""
     name = request.path[1]
-    definition = context.definition(name)
-    _check_stopped(context, name)
-    try:
-        await context.runner.reset(name, definition.config)
-    except BarnabasError as error:
-        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
-    message = f"The offsets for connector {name} have been reset successfully"
-    return answer({"message": message})
+    await _reset(context, name, None)
+    await context.write_configs({start_key(name): None})
+    return answer({"message": f"The offsets for connector {name} have been reset successfully"})
 
 
 async def patch_offsets(context: ApiContext, request: Request) -> Response:
-    """PATCH /connectors/NAME/offsets is refused: Spark's checkpoint can't be given a position."""
+    """PATCH /connectors/NAME/offsets: a stopped connector that reads topics begins there.
+
+    Spark's checkpoint can't be given a position. It is deleted, and the next start begins with the
+    offsets that are kept for it: those of before, changed as the request says.
+    """
     name = request.path[1]
+    wanted = changed_offsets(request.json_object())
     context.definition(name)
-    raise ApiError(
-        HTTPStatus.BAD_REQUEST,
-        f"the position of connector {name} can't be set: it is in a checkpoint of Spark. DELETE "
-        "resets it; then source.starting.offsets in its config says where to begin",
-    )
+    start = await _current(context, name, wanted)
+    for (topic, partition), offset in wanted.items():
+        start[topic][str(partition)] = offset
+    await _reset(context, name, start)
+    await context.write_configs({start_key(name): start})
+    return answer({"message": f"The offsets for connector {name} have been altered successfully"})
+
+
+def changed_offsets(body: dict[str, Any]) -> dict[tuple[str, int], int]:
+    """What a request wants to change; an offset of null is the beginning. Raises `ApiError`."""
+    found = {}
+    try:
+        for each in body["offsets"]:
+            partition, offset = each["partition"], each["offset"]
+            where = (str(partition["kafka_topic"]), int(partition["kafka_partition"]))
+            found[where] = _EARLIEST if offset is None else int(offset["kafka_offset"])
+    except (KeyError, TypeError, ValueError):
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            'write {"offsets": [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, '
+            '"offset": {"kafka_offset": 5}}]}; only offsets of topics can be changed',
+        ) from None
+    if not found or any(offset < _EARLIEST for offset in found.values()):
+        raise ApiError(HTTPStatus.BAD_REQUEST, "name at least one offset, of 0 or more")
+    return found
+
+
+async def _current(
+    context: ApiContext, name: str, wanted: Iterable[tuple[str, int]]
+) -> dict[str, dict[str, int]]:
+    """The offsets of all partitions: of the checkpoint, else the beginning."""
+    folder = folder_of(context.settings.checkpoints, context.settings.logs)
+    known = await asyncio.to_thread(offsets_of, folder, name)
+    start: dict[str, dict[str, int]] = {}
+    try:
+        async with Admin(context.settings.bootstrap) as admin:
+            for topic in {topic for topic, _ in wanted}:
+                partitions = (await admin.describe_topic(topic)).partitions
+                start[topic] = {str(each): _EARLIEST for each in range(len(partitions))}
+    except UnknownTopic as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
+    for each in known:
+        topic = each["partition"].get("kafka_topic")
+        if topic is not None:
+            partition = str(each["partition"]["kafka_partition"])
+            start.setdefault(topic, {})[partition] = each["offset"]["kafka_offset"]
+    return start
+
+
+async def _reset(context: ApiContext, name: str, start: dict[str, dict[str, int]] | None) -> None:
+    definition = context.definition(name)
+    _check_stopped(context, name)
+    try:
+        await context.runner.reset(name, definition.config, start)
+    except BarnabasError as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
 def _check_stopped(context: ApiContext, name: str) -> None:

@@ -2,6 +2,7 @@
 
     connect-configs   connector-NAME           {"properties": {setting: value}}
                       target-state-NAME        {"state": "STARTED" | "PAUSED" | "STOPPED"}
+                      start-offsets-NAME       {TOPIC: {PARTITION: offset}}, without a checkpoint
     connect-status    status-connector-NAME    {"state", "trace", "worker_id", "topics", "tasks"}
                       leader                   {"worker_id", "url", "epoch", "beat"}
 
@@ -19,6 +20,7 @@ State: TypeAlias = Literal["UNASSIGNED", "RUNNING", "PAUSED", "STOPPED", "FAILED
 LEADER = "leader"
 _CONNECTOR = "connector-"
 _TARGET = "target-state-"
+_START = "start-offsets-"
 _STATUS = "status-connector-"
 
 
@@ -28,6 +30,8 @@ class Definition:
 
     config: Mapping[str, str]
     target: Target = "STARTED"
+    start: Mapping[str, Mapping[str, int]] | None = None
+    """Where it begins if it has no checkpoint, if that was set."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,10 @@ def target_key(name: str) -> str:
     return _TARGET + name
 
 
+def start_key(name: str) -> str:
+    return _START + name
+
+
 def status_key(name: str) -> str:
     return _STATUS + name
 
@@ -80,13 +88,16 @@ def definitions_in(entries: Iterable[tuple[str, Any]]) -> dict[str, Definition]:
     """What all connectors are wanted to be, sorted by name."""
     configs: dict[str, Mapping[str, str]] = {}
     targets: dict[str, Target] = {}
+    starts: dict[str, Mapping[str, Mapping[str, int]]] = {}
     for key, value in entries:
         if key.startswith(_CONNECTOR):
             configs[key.removeprefix(_CONNECTOR)] = value["properties"]
         elif key.startswith(_TARGET):
             targets[key.removeprefix(_TARGET)] = value["state"]
+        elif key.startswith(_START):
+            starts[key.removeprefix(_START)] = value
     return {
-        name: Definition(config, targets.get(name, "STARTED"))
+        name: Definition(config, targets.get(name, "STARTED"), starts.get(name))
         for name, config in sorted(configs.items())
     }
 

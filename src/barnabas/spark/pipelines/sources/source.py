@@ -44,6 +44,11 @@ class Source(PipelineEnd):
         del rules
         raise InvalidArgument(f"{self.describe()} takes no expectations")
 
+    def starting_at(self, offsets: Mapping[str, Mapping[str, int]]) -> Self:
+        """The same source from these offsets on, by topic and partition, without a checkpoint."""
+        del offsets
+        raise InvalidArgument(f"{self.describe()} can't be given a position")
+
     @property
     def dead_letter_topic(self) -> str | None:
         """The topic for records that do not become rows, if it has one."""

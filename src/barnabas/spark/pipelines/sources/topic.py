@@ -1,5 +1,6 @@
 """Records of topics as a stream of rows."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -192,6 +193,13 @@ class TopicSource(Source):
 
     def expecting(self, rules: Sequence[Expectation]) -> Self:
         return replace(self, expect=checked_rules(rules))
+
+    def starting_at(self, offsets: Mapping[str, Mapping[str, int]]) -> Self:
+        missing = [each for each in self.topics if each not in offsets]
+        if missing:
+            raise InvalidArgument(f"{self.describe()}: no offsets of topic {missing[0]}")
+        places = {topic: dict(offsets[topic]) for topic in self.topics}
+        return replace(self, starting_offsets=json.dumps(places))
 
     @property
     def dead_letter_topic(self) -> str | None:
