@@ -2,6 +2,8 @@
 
 Spark keeps one reader in a separate process for as long as a query runs, and asks it where each
 micro-batch ends; tasks use copies of it.
+
+An offset is `{"version": 1, "position": {...}}`, which nothing takes for offsets of a topic.
 """
 
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
-from barnabas.spark.connector.connector import Connector
+from barnabas.spark.connector.connector import Connector, Position
 from barnabas.spark.connector.row_batches import row_batches
 
 Json = dict[str, Any]
@@ -30,6 +32,10 @@ class PositionRange(InputPartition):
         super().__init__(None)
         self.start = start
         self.end = end
+
+
+def _offset(position: Position) -> Json:
+    return {"version": 1, "position": dict(position)}
 
 
 class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -45,7 +51,7 @@ class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def initialOffset(self) -> Json:  # noqa: N802 - Spark's
         # Spark asks twice, to plan the first batch and to run it: the answer has to be the same.
         if self._initial is None:
-            self._initial = dict(self._connector.initial())
+            self._initial = _offset(self._connector.initial())
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's
@@ -56,11 +62,12 @@ class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: ARG002, N802 - Spark's
         # Spark asks for the next batch once it has saved that all before it is done.
-        self._connector.committed(start)
+        position = start["position"]
+        self._connector.committed(position)
         if self._is_bounded is None:
-            self._connector.bound(start)
+            self._connector.bound(position)
             self._is_bounded = True
-        self._latest = dict(self._connector.latest(start))
+        self._latest = _offset(self._connector.latest(position))
         return self._latest
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's
@@ -77,7 +84,7 @@ class ConnectorStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             return []
         return [
             PositionRange(dict(first), dict(last))
-            for first, last in self._connector.split(start, end)
+            for first, last in self._connector.split(start["position"], end["position"])
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,6 @@
 """Rows of a batch as a table takes them: one for each key, and whether it deletes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -9,9 +9,13 @@ from pyspark.sql.types import StructField, StructType
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.databases.dialect import is_nested
+from barnabas.spark.pipelines.postgres.connection import DatabaseError
 
 DELETED = "barnabas_deleted"
 """A column of the rows: whether a row deletes the one with its key."""
+
+NAME, VALUE = "barnabas_name", "barnabas_value"
+"""Columns of rows for stores of names and values."""
 
 _NOT_OF_THE_ROW = ("record", "change")
 """Structs that sources add: where a row comes from. They can be used, and are not written."""
@@ -57,6 +61,35 @@ class KeyedRows:
         by = F.struct(F.expr(self.latest_by))  # in a struct, NULL comes before all others
         latest = rows.groupBy(*key).agg(F.max_by(F.struct(*columns), by).alias("row"))
         return latest.select("row.*")
+
+    def named(self, rows: DataFrame, value: Column, prefix: str, separator: str) -> DataFrame:
+        """A name and a value for each key, for stores of such; the name is NULL if a part is."""
+        parts: list[Column] = [F.lit(prefix)]
+        for index, name in enumerate(self.key):
+            parts += [F.lit(separator)] if index else []
+            parts.append(F.col(f"`{name}`").cast("string"))
+        columns = [F.concat(*parts).alias(NAME), value.alias(VALUE)]
+        if self.delete_when is not None:
+            deleted = F.coalesce(F.expr(self.delete_when), F.lit(False))
+            columns.append(deleted.alias(DELETED))
+        if self.latest_by is None:
+            return rows.select(*columns)
+        by = F.struct(F.expr(self.latest_by))
+        latest = rows.groupBy(F.concat(*parts)).agg(F.max_by(F.struct(*columns), by).alias("row"))
+        return latest.select("row.*")
+
+    def check_named(self, names: Iterable[str | None]) -> None:
+        """Raise if a row has no key, or several have the same."""
+        key, seen = ", ".join(self.key), set()
+        for name in names:
+            if name is None:
+                raise DatabaseError(f"{key} is NULL: a row without its key can't be written")
+            if name in seen:
+                raise DatabaseError(
+                    f"a batch has several rows with the same ({key}): say which one is the last, "
+                    'as latest_by="record.offset" or the time of a change'
+                )
+            seen.add(name)
 
 
 def as_written(field: StructField) -> Column:

@@ -34,14 +34,20 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.sinks.connector import to_connector
 from barnabas.spark.pipelines.sinks.console import to_console
 from barnabas.spark.pipelines.sinks.database import to_duckdb, to_mysql, to_sqlite
+from barnabas.spark.pipelines.sinks.files import to_files
+from barnabas.spark.pipelines.sinks.http import to_http
 from barnabas.spark.pipelines.sinks.memory import to_memory
+from barnabas.spark.pipelines.sinks.opensearch import to_opensearch
 from barnabas.spark.pipelines.sinks.parquet import to_parquet
 from barnabas.spark.pipelines.sinks.postgres import to_postgres
+from barnabas.spark.pipelines.sinks.redis import to_redis
 from barnabas.spark.pipelines.sinks.sink import Sink
 from barnabas.spark.pipelines.sinks.topic import to_topic
 from barnabas.spark.pipelines.sources.connector import from_connector
 from barnabas.spark.pipelines.sources.files import from_files
 from barnabas.spark.pipelines.sources.generator import from_generator
+from barnabas.spark.pipelines.sources.http import from_http
+from barnabas.spark.pipelines.sources.log_files import from_log_files
 from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
 from barnabas.spark.pipelines.sources.query import from_query
 from barnabas.spark.pipelines.sources.source import Source
@@ -75,6 +81,8 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "postgres_changes": from_postgres_changes,
     "generator": from_generator,
     "query": from_query,
+    "log_files": from_log_files,
+    "http": from_http,
     "connector": from_connector,
 }
 SINKS: dict[str, Callable[..., Sink]] = {
@@ -84,6 +92,10 @@ SINKS: dict[str, Callable[..., Sink]] = {
     "sqlite": to_sqlite,
     "duckdb": to_duckdb,
     "mysql": to_mysql,
+    "files": to_files,
+    "http": to_http,
+    "redis": to_redis,
+    "opensearch": to_opensearch,
     "connector": to_connector,
     "console": to_console,
     "memory": to_memory,

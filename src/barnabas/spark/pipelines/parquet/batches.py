@@ -18,13 +18,15 @@ class ParquetBatches:
 
     def __init__(
         self,
-        folder: Path,
+        table: ParquetTable,
         partition_by: Sequence[str],
         compact: int,
         options: Mapping[str, str],
         writer: Writer | None = None,
+        format: str = "parquet",  # noqa: A002 - Spark's word for it
     ) -> None:
-        self._table = ParquetTable(folder)
+        self._table = table
+        self._format = format
         self._partition_by = partition_by
         self._compact = compact
         self._options = options
@@ -40,7 +42,7 @@ class ParquetBatches:
             writer = rows.observe(counted, F.count(F.lit(1)).alias("rows")).write
             if self._partition_by:
                 writer = writer.partitionBy(*self._partition_by)
-            writer.options(**self._options).parquet(f"file://{folder}")
+            writer.options(**self._options).format(self._format).save(f"file://{folder}")
             return int(counted.get["rows"])
 
         touched = self._table.add(query, number, write, self._writer)

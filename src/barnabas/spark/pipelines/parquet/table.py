@@ -32,9 +32,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pyarrow import parquet
-
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.pipelines.parquet.file_kind import PARQUET, FileKind
 from barnabas.spark.pipelines.parquet.folder_exchange import swap
 from barnabas.spark.pipelines.parquet.table_owner import Owner, read_owner, write_owner
 from barnabas.spark.pipelines.writer import Writer
@@ -62,8 +61,9 @@ class Batch:
 class ParquetTable:
     """The files of one table."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: FileKind = PARQUET) -> None:
         self.folder = folder.absolute()
+        self._kind = kind
         self._ours = self.folder / OURS
         self._staged = self._ours / "staged"
         self._replaced = self._ours / "replaced"
@@ -203,12 +203,12 @@ class ParquetTable:
     def _moves(self, staged: Path, name: str, rows: int) -> Iterator[tuple[str, str]]:
         """Where each file that has rows will be."""
         found = 0
-        for index, file in enumerate(sorted(staged.rglob("*.parquet"))):
-            count = parquet.read_metadata(file).num_rows
-            if count:  # Spark writes an empty file, for its schema
-                target = file.relative_to(staged).parent / f"{name}-{index}.parquet"
-                yield str(file.relative_to(staged)), str(target)
-            found += count
+        for index, file in enumerate(self._kind.files(staged)):
+            count = self._kind.count(file)
+            if count != 0:  # Spark writes an empty file, for its schema
+                target = file.relative_to(staged).parent / f"{name}-{index}"
+                yield str(file.relative_to(staged)), f"{target}{self._kind.ending(file)}"
+            found += rows if count is None else count
         if found < rows:
             raise InvalidArgument(
                 f"Spark has written {rows} rows, but only {found} are in {staged}: the table has "

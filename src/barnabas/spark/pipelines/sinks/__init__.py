@@ -3,8 +3,12 @@
 sink      `Sink`, the base class: what a sink has to do, and may do
 topic     `to_topic`
 parquet   `to_parquet`
+files     `to_files`
 postgres  `to_postgres`
 database  `to_sqlite`, `to_duckdb`, `to_mysql`
+http      `to_http`
+redis     `to_redis`
+opensearch  `to_opensearch`
 connector  `to_connector`
 function  `for_each_batch`
 console   `to_console`

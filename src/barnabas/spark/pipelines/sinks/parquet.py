@@ -14,6 +14,7 @@ from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.parquet.batches import ParquetBatches, is_local
+from barnabas.spark.pipelines.parquet.file_kind import FileKind
 from barnabas.spark.pipelines.parquet.table import OF_SPARK, OURS, ParquetTable
 from barnabas.spark.pipelines.pipeline_end import resolved_path
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
@@ -30,6 +31,7 @@ class ParquetSink(Sink):
     partition_by: tuple[str, ...] = ()
     compact: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
+    format: str = "parquet"
 
     def __post_init__(self) -> None:
         if self.compact and (self.compact < _FEWEST_FILES or not self.partition_by):
@@ -43,7 +45,8 @@ class ParquetSink(Sink):
         return ("append",)
 
     def describe(self) -> str:
-        return f"Parquet in {self.path}"
+        what = "Parquet" if self.format == "parquet" else f"{self.format} files"
+        return f"{what} in {self.path}"
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
@@ -66,11 +69,18 @@ class ParquetSink(Sink):
         names = [name for name, _ in columns]
         if is_local(environment.spark, self.path):
             return rows.writeStream.foreachBatch(
-                ParquetBatches(self._folder, names, self.compact, self.options, environment.writer)
+                ParquetBatches(
+                    self.table,
+                    names,
+                    self.compact,
+                    self.options,
+                    environment.writer,
+                    self.format,
+                )
             )
         if self.compact:
             raise InvalidArgument(f"compact: {self.path} is not in a file system of this machine")
-        writer = rows.writeStream.format("parquet").option("path", self.path)
+        writer = rows.writeStream.format(self.format).option("path", self.path)
         if names:
             writer = writer.partitionBy(*names)
         return writer.options(**self.options)
@@ -79,13 +89,17 @@ class ParquetSink(Sink):
 
     @property
     def parquet_folder(self) -> Path | None:
+        return self._present_folder if self.format == "parquet" else None
+
+    @property
+    def _present_folder(self) -> Path | None:
         logs = (self._folder / each for each in (OURS, OF_SPARK))
         return self._folder if any(each.is_dir() for each in logs) else None
 
     def check(self, writer: Writer, spark: SparkSession | None = None) -> None:
         """A table has the rows of exactly one query: another query is refused."""
         # Without Spark it is not known whether a path is on this machine.
-        is_here = self.parquet_folder is not None if spark is None else is_local(spark, self.path)
+        is_here = self._present_folder is not None if spark is None else is_local(spark, self.path)
         if not is_here:
             return
         self.table.check_present(writer.finished_batches)
@@ -93,7 +107,7 @@ class ParquetSink(Sink):
             self.table.check_owner(writer.query_id if writer.has_checkpoint else None, writer)
 
     def output_to_delete(self, writer: Writer, *, delete: bool) -> list[Path]:
-        table = self.parquet_folder
+        table = self._present_folder
         if table is None:
             return []
         other = self._other_owner(writer)
@@ -115,7 +129,7 @@ class ParquetSink(Sink):
     @property
     def table(self) -> ParquetTable:
         """The files, if they are on this machine."""
-        return ParquetTable(self._folder)
+        return ParquetTable(self._folder, FileKind(self.format))
 
     @property
     def _folder(self) -> Path:

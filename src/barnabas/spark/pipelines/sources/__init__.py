@@ -9,6 +9,9 @@ generator         `from_generator`
 generated_columns  the columns of a generator, by rules
 query             `from_query`
 query_rows        what is new in a table, by position
+log_files         `from_log_files`
+log_lines         lines of files that grow, by position
+http              `from_http`
 connector         `from_connector`, and what sources by position have in common
 record_schema     columns of a record, for the sources that read topics
 watermark         watermarks

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +25,9 @@ from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
+
+_FORMATS = ("json", "csv", "parquet", "text", "orc", "avro", "xml")
+_LIKENESS = 0.6
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,17 @@ def from_files(
 
     `expect` are rules for the rows (`expect`).
     """
+    _check_format(format)
     return FilesSource(
         path, schema, format, watermark, file_options(from_files, options), checked_rules(expect)
     )
+
+
+def _check_format(name: str) -> None:
+    """Refuse a misspelled format; others may be those of a JAR."""
+    like = get_close_matches(name.lower(), _FORMATS, 1, _LIKENESS)
+    if name not in _FORMATS and like:
+        raise InvalidArgument(f"unknown format {name!r}: did you mean {like[0]}?")
 
 
 def _mapping(fed: Fed) -> Mapping[str, Any]:

@@ -1,0 +1,159 @@
+"""Webhooks: answered once a topic has them, refused with a reason, and never lost."""
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import barnabas
+from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines import (
+    PipelineRun,
+    RunFolder,
+    for_each_batch,
+    from_http,
+    load,
+    pipeline,
+    to_memory,
+)
+from barnabas.spark.pipelines.http.hook_listener import (
+    HookListener,
+    HookSettings,
+    close_listeners,
+    listening,
+)
+from barnabas.spark.testing import running
+from tests.conftest import MakeBroker
+
+SETTINGS = HookSettings(0, path="/hooks", token="s3cret", key_header="X-Id", max_body_bytes=50)
+ALLOWED = {"Authorization": "Bearer s3cret"}
+
+
+@pytest.fixture
+def listener(bootstrap: str, topic: str) -> Iterator[HookListener]:
+    listener = HookListener(SETTINGS, topic, bootstrap)
+    yield listener
+    listener.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    yield
+    close_listeners()
+
+
+def post(
+    port: int, body: bytes = b"{}", path: str = "/hooks", headers: dict[str, str] = ALLOWED
+) -> tuple[int, dict[str, object]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("POST", path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+    finally:
+        connection.close()
+
+
+def test_a_request_is_answered_once_it_is_a_record(
+    listener: HookListener, bootstrap: str, topic: str
+) -> None:
+    headers = {**ALLOWED, "X-Id": "k1", "Content-Type": "application/json"}
+    status, answer = post(listener.port, b'{"a": 1}', "/hooks?x=y", headers)
+    assert status == 200
+    with barnabas.Consumer(bootstrap, topic) as consumer:
+        (message,) = consumer.poll(timeout_s=30)
+    assert (message.key, message.value) == (b"k1", b'{"a": 1}')
+    assert dict(message.headers) == {"content-type": b"application/json"}
+    assert answer == {"topic": topic, "partition": message.partition, "offset": message.offset}
+
+
+def test_what_is_wrong_is_refused(listener: HookListener) -> None:
+    port = listener.port
+    assert post(port, path="/hook") == (404, {"error": "hooks are at /hooks"})
+    assert post(port, headers={})[0] == 401
+    assert post(port, headers={"Authorization": "Bearer wrong"})[0] == 401
+    assert post(port, b"x" * 51) == (413, {"error": "at most 50 bytes"})
+    with socket.create_connection(("127.0.0.1", port)) as raw:
+        raw.sendall(b"POST /hooks HTTP/1.1\r\nAuthorization: Bearer s3cret\r\n\r\n")
+        assert raw.recv(100).startswith(b"HTTP/1.1 411")
+    with socket.create_connection(("127.0.0.1", port)) as raw:  # half a request, and away
+        raw.sendall(
+            b"POST /hooks HTTP/1.1\r\nAuthorization: Bearer s3cret\r\nContent-Length: 9\r\n\r\nhalf"
+        )
+    assert post(port)[0] == 200, "it goes on"
+
+
+def test_a_request_that_can_t_be_stored_is_not_acknowledged(
+    make_broker: MakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from barnabas.spark.pipelines.http import hook_listener
+
+    monkeypatch.setattr(hook_listener, "_ACKNOWLEDGED_WITHIN_MS", 1500)
+    broker = make_broker()
+    with barnabas.Admin(broker.bootstrap) as admin:
+        admin.create_topic("hooks")
+    listener = HookListener(HookSettings(0), "hooks", broker.bootstrap)
+    try:
+        assert post(listener.port, path="/")[0] == 200
+        broker.kill()
+        assert post(listener.port, path="/")[0] == 503
+    finally:
+        listener.close()
+
+
+def test_a_port_takes_webhooks_for_one_topic(bootstrap: str, topic: str) -> None:
+    listener = listening(HookSettings(0), topic, bootstrap)
+    assert listening(HookSettings(0), topic, bootstrap) is listener
+    with pytest.raises(InvalidArgument, match=f"already takes webhooks for topic {topic}"):
+        listening(HookSettings(0), "other", bootstrap)
+    with pytest.raises(InvalidArgument, match=r"can't listen on .*: Address already in use"):
+        HookListener(HookSettings(listener.port), topic, bootstrap)
+
+
+def test_wrong_arguments_are_named(tmp_path: Path) -> None:
+    for line, complaint in (
+        ("http hooks port=99999", "port is 0 to 65535, not 99999"),
+        ("http hooks path=hooks", "path begins with a slash"),
+        ("http a,b", "topic: name one, not 'a,b'"),
+        ("http hooks max_body_bytes=0", "max_body_bytes is 1 or more"),
+        ("http hooks tokn=x", "unexpected keyword|no argument 'tokn'|unknown argument"),
+    ):
+        (tmp_path / "p.sql").write_text(f"-- source a: {line}\n-- sink: memory\nSELECT 1")
+        with pytest.raises(InvalidArgument, match=complaint):
+            load(tmp_path / "p.sql")
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_pipeline_gets_what_was_sent(
+    spark: SparkSession, tmp_path: Path, bootstrap: str, topic: str
+) -> None:
+    found: list[int] = []
+
+    @for_each_batch
+    def kept(rows: DataFrame, number: int) -> None:
+        found.extend(row["id"] for row in rows.collect())
+
+    source = from_http(topic, "id INT", port=0, token="t")
+
+    @pipeline(sources={"hooks": source}, sink=kept)
+    def hooked(hooks: DataFrame) -> DataFrame:
+        return hooks
+
+    port = listening(source.hooks, topic, bootstrap).port
+    assert post(port, b'{"id": 7}', "/", {"Authorization": "Bearer t"})[0] == 200
+    runs = RunFolder(tmp_path / "runs")
+    with PipelineRun(spark, [hooked], bootstrap, runs, once=True, max_restarts=1) as each:
+        each.wait()
+    assert found == [7]
+
+    @pipeline(sources={"hooks": source}, sink=to_memory())
+    def tested(hooks: DataFrame) -> DataFrame:
+        return hooks.select("id")
+
+    with running(tested, spark=spark) as run:
+        run.feed("hooks", {"id": 1})
+        assert run.rows() == [{"id": 1}]
