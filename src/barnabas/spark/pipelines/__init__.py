@@ -39,20 +39,27 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.sinks.connector import to_connector
     from barnabas.spark.pipelines.sinks.console import to_console
     from barnabas.spark.pipelines.sinks.database import to_duckdb, to_mysql, to_sqlite
+    from barnabas.spark.pipelines.sinks.files import to_files
     from barnabas.spark.pipelines.sinks.function import for_each_batch
+    from barnabas.spark.pipelines.sinks.http import to_http
     from barnabas.spark.pipelines.sinks.memory import to_memory
+    from barnabas.spark.pipelines.sinks.opensearch import to_opensearch
     from barnabas.spark.pipelines.sinks.parquet import to_parquet
     from barnabas.spark.pipelines.sinks.postgres import to_postgres
+    from barnabas.spark.pipelines.sinks.redis import to_redis
     from barnabas.spark.pipelines.sinks.sink import Sink
     from barnabas.spark.pipelines.sinks.topic import to_topic
     from barnabas.spark.pipelines.sources.connector import from_connector
     from barnabas.spark.pipelines.sources.files import from_files
     from barnabas.spark.pipelines.sources.generator import from_generator
+    from barnabas.spark.pipelines.sources.http import from_http
+    from barnabas.spark.pipelines.sources.log_files import from_log_files
     from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
     from barnabas.spark.pipelines.sources.query import from_query
     from barnabas.spark.pipelines.sources.source import Source
     from barnabas.spark.pipelines.sources.table import from_table, newest_per_key
     from barnabas.spark.pipelines.sources.topic import from_topic
+    from barnabas.spark.pipelines.transforms.connect_transforms import connect_transforms
 
 __all__ = [
     "Connector",
@@ -66,11 +73,14 @@ __all__ = [
     "WrittenBatch",
     "as_version",
     "compact_parquet",
+    "connect_transforms",
     "expect",
     "for_each_batch",
     "from_connector",
     "from_files",
     "from_generator",
+    "from_http",
+    "from_log_files",
     "from_postgres_changes",
     "from_query",
     "from_table",
@@ -89,16 +99,27 @@ __all__ = [
     "to_connector",
     "to_console",
     "to_duckdb",
+    "to_files",
+    "to_http",
     "to_memory",
     "to_mysql",
+    "to_opensearch",
     "to_parquet",
     "to_postgres",
+    "to_redis",
     "to_sqlite",
     "to_topic",
     "write_topic",
 ]
 
 _HOMES = {
+    "connect_transforms": "barnabas.spark.pipelines.transforms.connect_transforms",
+    "to_opensearch": "barnabas.spark.pipelines.sinks.opensearch",
+    "to_redis": "barnabas.spark.pipelines.sinks.redis",
+    "from_http": "barnabas.spark.pipelines.sources.http",
+    "to_http": "barnabas.spark.pipelines.sinks.http",
+    "from_log_files": "barnabas.spark.pipelines.sources.log_files",
+    "to_files": "barnabas.spark.pipelines.sinks.files",
     "from_query": "barnabas.spark.pipelines.sources.query",
     "to_mysql": "barnabas.spark.pipelines.sinks.database",
     "to_duckdb": "barnabas.spark.pipelines.sinks.database",
