@@ -48,7 +48,7 @@ class DatabaseSink(Sink):
         return ("append", "update", "complete") if self.rows.key else ("append",)
 
     def resolved(self, folder: Path) -> Self:
-        is_file = self.dialect is not _MYSQL
+        is_file = not isinstance(self.dialect, MySql)
         return replace(self, place=resolved_path(self.place, folder)) if is_file else self
 
     def as_version(self, version: str) -> Self:
