@@ -26,6 +26,7 @@ spark_writes    the same for Spark writing to a topic, and from one topic to ano
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
 decoding        CPU of decoding JSON values in the reader, beside from_json
+changes         changes of a PostgreSQL into a topic: speed, CPU, latency, vs. Debezium
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
 stripped of everything: what is left is the price of being a real one. Those of
@@ -82,7 +83,7 @@ OF_CLUSTERS = (
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
 OF_PIPELINES = ("nexmark", "ad_events")
-OF_SPARK = ("spark_reads", "spark_writes", "decoding")
+OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes")
 
 
 def main() -> None:

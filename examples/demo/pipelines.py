@@ -8,6 +8,8 @@ on a cluster that has the topic `activity`, with values as
     {"id": "e18", "kind": "click", "at": "2026-01-01T12:00:41Z", "page": "/wine", "view": "e17"}
     {"id": "e19", "kind": "search", "at": "2026-01-01T12:00:50Z", "page": "/", "query": "figs"}
 
+and a PostgreSQL, which the variable DATABASE names, with a table of orders.
+
 `at` is when it happened. Events may come ten minutes later than others that happened after them,
 since phones are not always online; whatever comes later still is left out. Tables are in the
 folder `tables` next to this file, or in the one that the variable TABLES names.
@@ -18,14 +20,22 @@ import os
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
-from barnabas.spark.pipelines import from_topic, pipeline, to_parquet, to_topic
+from barnabas.spark.pipelines import (
+    from_postgres_changes,
+    from_topic,
+    pipeline,
+    to_parquet,
+    to_topic,
+)
 
 ACTIVITY = """
     id STRING NOT NULL, kind STRING NOT NULL, at TIMESTAMP NOT NULL, page STRING NOT NULL,
     view STRING, query STRING
 """
+ORDERS = "id LONG, view STRING, amount DECIMAL(10, 2), at TIMESTAMP"
 LATENESS = "at 10 minutes"
 TABLES = os.environ.get("TABLES", "tables")
+DATABASE = os.environ.get("DATABASE", "postgresql://localhost/shop")
 
 
 @pipeline(
@@ -100,3 +110,29 @@ def searches_table(activity: DataFrame) -> DataFrame:
     """What people look for, in a folder for each hour."""
     searches = activity.where("kind = 'search'").select("id", "at", "page", "query")
     return searches.withColumn("hour", F.date_format("at", "yyyy-MM-dd-HH"))
+
+
+@pipeline(
+    sources={"orders": from_postgres_changes(DATABASE, "orders", ORDERS)},
+    sink=to_topic("orders", key="id", exactly_once=True),
+    trigger="500 milliseconds",
+)
+def order_changes(orders: DataFrame) -> DataFrame:
+    """Every change of the orders in the database: first those that were there, then as it comes."""
+    return orders.select("change.op", "id", "view", "amount", "at")
+
+
+@pipeline(
+    sources={
+        "views": from_topic("activity", ACTIVITY, watermark=LATENESS, skip_undecodable=True),
+        "orders": from_topic("orders", f"op STRING, {ORDERS}", watermark=LATENESS, record=()),
+    },
+    sink=to_parquet(f"{TABLES}/ordered_views"),
+    trigger="2 seconds",
+)
+def ordered_views(views: DataFrame, orders: DataFrame) -> DataFrame:
+    """Every order with the view that led to it."""
+    viewed = views.where("kind = 'view'").selectExpr("id AS view", "page", "at AS viewed")
+    placed = orders.where("op IN ('r', 'c')").selectExpr("id", "view", "amount", "at AS ordered")
+    soon = "ordered BETWEEN viewed AND viewed + INTERVAL 5 MINUTES"
+    return viewed.join(placed, "view").where(soon)

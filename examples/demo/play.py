@@ -1,10 +1,10 @@
-"""The play: three nodes, a website, Spark, a kill -9, and the reckoning.
+"""The play: three nodes, a website, a database, Spark, two kill -9, and the reckoning.
 
 The website opens while Spark starts. In the middle of its half hour it waits until Spark is there.
 Then the node that is the controller is killed, and restarts by itself; the demo does not wait for
-it. When all is sent, the night watch ends the last minutes (see `traffic`), and the pipelines
-finish what they have. Then Spark is stopped, and everything is read again and compared with what
-was sent.
+it. So is the database in which the shop keeps its orders, a little later. When all is sent, the
+night watch ends the last minutes (see `traffic`), and the pipelines finish what they have. Then
+Spark is stopped, and everything is read again and compared with what was sent.
 """
 
 import asyncio
@@ -23,11 +23,13 @@ import barnabas
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 from examples.demo.accounting import Account, Check
+from examples.demo.database import Database
 from examples.demo.nodes import Nodes
 from examples.demo.pauses import check_pause, check_return
 from examples.demo.plot import draw
 from examples.demo.processes import ProcessCrashedError, Processes
 from examples.demo.results import count_records, read_all, read_table
+from examples.demo.shop import Shop
 from examples.demo.spark import run_pipelines
 from examples.demo.stage import COUNTING, Stage
 from examples.demo.traffic import Event, Traffic
@@ -39,13 +41,15 @@ TOPIC = "activity"
 COUNTS = "views-per-minute"
 CLICKS = "clicked-views"
 DEAD_LETTERS = "bad-activity"
-TOPICS = {TOPIC: 3, COUNTS: 3, CLICKS: 3, DEAD_LETTERS: 1}
+ORDERS = "orders"
+TOPICS = {TOPIC: 3, COUNTS: 3, CLICKS: 3, DEAD_LETTERS: 1, ORDERS: 1}
 FORGOTTEN = 20
 PLOT = "demo.png"
 TABLES = "tables"
 """As `pipelines` calls it."""
 
 _FRAME_S = 0.2
+_DATABASE_GONE_S = 1.0
 _PATIENCE_S = 120.0
 _SPARK_PATIENCE_S = 240.0
 
@@ -77,9 +81,13 @@ class Play:
         with tempfile.TemporaryDirectory(prefix="barnabas-demo-") as directory:
             self._work = Path(directory)
             async with Processes(self._work / "errors.log") as self._processes:
-                self._console.print("three nodes are starting ...", style="dim")
-                self._nodes = await Nodes.start(self._processes, self._work / "data")
+                self._console.print("three nodes and a database are starting ...", style="dim")
+                self._nodes, self._database = await asyncio.gather(
+                    Nodes.start(self._processes, self._work / "data"),
+                    Database.start(self._processes, self._work / "database"),
+                )
                 checks = await self._guarded(self._with_clients(self._nodes.bootstrap))
+                await self._database.stop()
                 await self._nodes.stop()
             checks.append(self._nodes.same_copies(TOPICS))
         show_pages(self._console, self._views, self._clicks)
@@ -105,12 +113,15 @@ class Play:
                     topic, partitions=partitions, configs={"min.insync.replicas": 2}
                 )
             self._website = Website(producer, TOPIC)
+            self._shop = Shop(self._database)
+            await self._shop.open()
             self._stage = Stage(self._website, TOPIC)
             self._stage.tell(f"three nodes; {TOPIC} has {TOPICS[TOPIC]} partitions on all of them")
             with self._view() as view:
                 watching = [
                     self._tasks.create_task(self._show(view)),
                     self._tasks.create_task(_again_and_again(self._look_at_cluster)),
+                    self._tasks.create_task(self._shop.work()),
                 ]
                 checks = await self._acts()
                 for task in watching:
@@ -153,6 +164,7 @@ class Play:
         spark = await run_pipelines(
             self._processes,
             self._nodes.bootstrap,
+            self._database.url,
             self._output / TABLES,
             self._work / "spark",
             stage.heard_from_spark,
@@ -161,15 +173,22 @@ class Play:
         half = self._minutes // 2
         stage.tell("Spark is starting; the website opens meanwhile")
         await self._send(by_minute[:half])
-        if not await self._until(lambda: stage.knows_the_time, _SPARK_PATIENCE_S):
+        if not await self._until(self._spark_is_there, _SPARK_PATIENCE_S):
             raise ProcessCrashedError(f"Spark did not get going:\n{self._processes.errors()}")
+        self._shop.may_cancel = True
         await website.send(traffic.forgotten(FORGOTTEN))
         stage.tell(f"{FORGOTTEN} views of yesterday come in: too late to count")
         await self._send(by_minute[half : half + 2])
         await self._until(lambda: stage.cluster.controller in stage.cluster.up)
         self._kill(stage.cluster.controller)
-        await self._send(by_minute[half + 2 :])
+        await self._send(by_minute[half + 2 : half + 4])
+        stage.tell("kill -9 of the database; orders wait")
+        await self._database.kill()
+        restarting = self._tasks.create_task(self._restart_database())
+        await self._send(by_minute[half + 4 :])
+        await restarting
         await website.settle()
+        await self._shop.settle()
         self._sent_at = time.monotonic()
         stage.tell(f"the website has closed after {len(website.sent):,} events")
         await self._until(lambda: stage.whole_again_s)
@@ -181,8 +200,18 @@ class Play:
         await self._processes.end(spark)
         return await self._reckoning()
 
+    def _spark_is_there(self) -> bool:
+        """Whether it knows how late it is, and follows the database."""
+        return self._stage.knows_the_time and self._written("order_changes") > 0
+
+    async def _restart_database(self) -> None:
+        await asyncio.sleep(_DATABASE_GONE_S)
+        await self._database.start_server()
+        self._stage.tell("the database is back")
+
     async def _send(self, by_minute: list[list[Event]]) -> None:
         for events in by_minute:
+            self._shop.take(events)
             await self._website.send(events, len(events) / self._rate)
 
     async def _until(self, reached: Callable[[], object], patience_s: float = _PATIENCE_S) -> bool:
@@ -215,6 +244,8 @@ class Play:
             and min(written("clicked_views"), written("clicks_table")) >= len(account.clicks)
             and written("searches_table") >= len(account.searches)
             and self._stage.figure(COUNTING, "dead_letters") >= len(account.malformed)
+            and written("order_changes") >= self._shop.changes
+            and written("ordered_views") >= len(self._shop.orders)
         )
 
     def _written(self, pipeline: str) -> int:
@@ -222,9 +253,11 @@ class Play:
 
     async def _reckoning(self) -> list[Check]:
         stage, account, website = self._stage, self._account, self._website
-        counts, clicks, letters = await asyncio.gather(
-            *(read_all(self._nodes.bootstrap, topic) for topic in (COUNTS, CLICKS, DEAD_LETTERS))
+        topics = (COUNTS, CLICKS, DEAD_LETTERS, ORDERS)
+        counts, clicks, letters, orders = await asyncio.gather(
+            *(read_all(self._nodes.bootstrap, topic) for topic in topics)
         )
+        changes = [json.loads(each.value) for each in orders]
         tables = self._output / TABLES
         self._views = read_table(tables / "views_per_minute")
         self._clicks = read_table(tables / "clicked_views")
@@ -239,6 +272,9 @@ class Play:
             account.check_malformed([(each.value, each.key.decode()) for each in letters]),
             account.check_forgotten(stage.figure(COUNTING, "rows_late")),
             account.check_sum(),
+            self._shop.check_changes(changes),
+            self._shop.check_replay(changes, await self._shop.rows()),
+            self._shop.check_joined(read_table(tables / "ordered_views")),
             check_pause(website.acknowledged_at, self._killed_at, self._sent_at),
             check_return(stage.killed_s or 0.0, stage.whole_again_s),
         ]

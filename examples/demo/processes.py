@@ -101,12 +101,13 @@ class Processes:
         lines = self._log.read_text(errors="replace").strip().splitlines()
         return "\n".join(lines[-_LINES_SHOWN:])
 
-    async def end(self, process: Process) -> None:
+    async def end(self, process: Process, *, ask: bool = True) -> None:
         """Ask a process to end, insist if it does not, and take in its last words."""
         self._ending.add(process)
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGTERM)
+            if ask:
+                with suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM)
             try:
                 async with asyncio.timeout(_PATIENCE_S):
                     await process.wait()
@@ -115,6 +116,12 @@ class Processes:
                 await process.wait()
         await self._pumps[process]
         self._running.remove(process)
+
+    async def kill_one(self, process: Process) -> None:
+        """`kill -9` of a process and of what it has started, as a part of the play."""
+        self._ending.add(process)
+        await asyncio.to_thread(_kill_session, process.pid)
+        await self.end(process, ask=False)
 
     def kill(self) -> None:
         """For the impatient: end at once what still runs, and what that has started."""

@@ -12,11 +12,16 @@ _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 async def run_pipelines(
-    processes: Processes, bootstrap: str, folder: Path, work: Path, on_status: OnRow
+    processes: Processes,
+    bootstrap: str,
+    database: str,
+    folder: Path,
+    work: Path,
+    on_status: OnRow,
 ) -> Process:
     """`on_status` hears how a pipeline is whenever a batch of it is done.
 
-    Tables are created in `folder`. Temporary files are in `work`.
+    `database` is the URL of the shop's. Tables are created in `folder`, temporary files in `work`.
     """
     return await processes.client(
         "-m", "barnabas", "pipeline", "run", str(PIPELINES), "--bootstrap", bootstrap,
@@ -24,7 +29,7 @@ async def run_pipelines(
         "--json",
         on_row=on_status,
         cwd=work,
-        env=_environment(work, folder),
+        env={**_environment(work, folder), "DATABASE": database},
     )  # fmt: skip
 
 

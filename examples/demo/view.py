@@ -95,6 +95,7 @@ class PlainView:
             f"{stage.taken:,}; "
             f"counts {stage.figure(COUNTING, 'rows_out'):,}, "
             f"clicks joined {stage.figure('clicked_views', 'rows_out'):,}, "
+            f"orders {stage.figure('ordered_views', 'rows_out'):,}, "
             f"dead letters {stage.figure(COUNTING, 'dead_letters'):,}"
         )
         if line != self._last or stage.elapsed_s > self._next_s + _PLAIN_AT_LEAST_EVERY_S:

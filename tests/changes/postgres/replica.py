@@ -28,8 +28,10 @@ def plain(settings: Mapping[str, str]) -> ChangeSettings:
 class Replica:
     """Rows by table and key; of tables without a key, how often each row is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_partial: bool = False) -> None:
+        """Is it `is_partial`, updates may come before the rows."""
         self.tables: dict[str, dict[str, Any]] = {}
+        self._is_partial = is_partial
 
     def apply(self, events: Iterable[Event]) -> int:
         count = 0
@@ -60,7 +62,8 @@ class Replica:
         if change.op == "d":
             rows.pop(key, None)
         elif change.op == "u":  # what was not sent stays
-            assert not (table.unavailable(row) and key not in rows), "an update of an unknown row"
+            is_known = key in rows or self._is_partial
+            assert is_known or not table.unavailable(row), "an update of an unknown row"
             rows[key] = {**rows.get(key, {}), **json.loads(table.row_json(row))}
         else:
             # Half of an update that changed the key lacks what was not sent.
@@ -101,7 +104,7 @@ def save(path: Path, position: ChangePosition, replica: Replica, steps: int) -> 
 
 
 def follow(path: Path, settings: ChangeSettings) -> None:
-    replica, steps = Replica(), 0
+    replica, steps = Replica(is_partial=settings.snapshot_mode == "no_data"), 0
     with PostgresChanges(settings) as changes:
         if path.exists():
             saved = json.loads(path.read_text())

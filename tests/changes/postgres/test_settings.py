@@ -27,7 +27,7 @@ def test_defaults() -> None:
         ("database.port", "x", "database.port='x': use a number, 1 to 65535"),
         ("database.port", "70000", "use a number, 1 to 65535"),
         ("slot.name", "My-Slot", "at most 63 lower-case letters"),
-        ("snapshot.mode", "always", "use initial, initial_only or no_data"),
+        ("snapshot.mode", "custom", "use initial, initial_only, no_data, always or when_needed"),
         ("decimal.handling.mode", "plain", "use precise, double or string"),
         ("tombstones.on.delete", "yes", "use true or false"),
         ("skipped.operations", "x", "use none, or some of c, u, d, t"),

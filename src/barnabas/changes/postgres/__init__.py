@@ -5,7 +5,10 @@ settings       settings, under Debezium's names
 envelope       events as records, in Debezium's envelope
 
 slot           the replication slot and the publication
-snapshot       rows that were there before the first change
+slot_log       the log as the slot gives it
+snapshot       rows that were there before the first change, in chunks
+incremental    tables that are read again while changes go on
+signals        what asks for that
 catalog        what the database says of its tables and types
 connection     connections, and errors in a line
 position       how far a stream was read, as it is saved

@@ -76,6 +76,14 @@ def tables_of(connection: "Connection[Any]", chosen: TableFilter) -> list[Table]
     return [each for each in found if chosen.has_table(each.schema, each.name)]
 
 
+def table_named(
+    connection: "Connection[Any]", chosen: TableFilter, quoted_name: str
+) -> Table | None:
+    """One of the chosen tables; None if it is not there, or not chosen any more."""
+    found = tables_of(connection, chosen)
+    return next((each for each in found if each.quoted_name == quoted_name), None)
+
+
 def check_tables(tables: Sequence[Table], chosen: TableFilter) -> None:
     """Refuse to read nothing, and tables whose updates a publication would make impossible."""
     if not tables:

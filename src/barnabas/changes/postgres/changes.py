@@ -13,10 +13,9 @@ first of them is committed. It reads the slot without consuming anything (`peek`
 is killed leaves nothing behind, and any process can go on.
 """
 
-import itertools
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from barnabas.changes.postgres import slot
@@ -25,28 +24,43 @@ from barnabas.changes.postgres.catalog import (
     check_tables,
     primary_key_of,
     relation_of,
+    table_named,
     tables_of,
     type_rows,
 )
-from barnabas.changes.postgres.connection import connect, explained
+from barnabas.changes.postgres.connection import KeptConnection, explained
 from barnabas.changes.postgres.events import Change, Event, EventAssembler
-from barnabas.changes.postgres.lsn import format_lsn, parse_lsn
+from barnabas.changes.postgres.incremental import (
+    IncrementalSnapshots,
+    has_chunk,
+    next_chunk_of,
+)
+from barnabas.changes.postgres.lsn import parse_lsn
 from barnabas.changes.postgres.pgoutput import Relation, decode
-from barnabas.changes.postgres.position import ChangePosition, SnapshotPosition
+from barnabas.changes.postgres.position import (
+    ChangePosition,
+    SnapshotPosition,
+)
 from barnabas.changes.postgres.settings import ChangeSettings
-from barnabas.changes.postgres.snapshot import chunk_end, chunks, next_chunk, reading, rows_of
+from barnabas.changes.postgres.slot_log import SlotLog
+from barnabas.changes.postgres.snapshot import (
+    chunk_end,
+    chunks,
+    reading,
+    reading_after,
+    rows_of,
+)
 from barnabas.changes.postgres.table_shape import TableShape, shape_of
 from barnabas.changes.postgres.type_catalog import TypeCatalog
+from barnabas.errors import DataLost
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 _log = logging.getLogger(__name__)
 
-_FETCH_ROWS: Final = 1_000
 _LEAST_CHANGE_BYTES: Final = 40
 """A change takes at least so much of the log: less log than that has fewer changes."""
-_COMMIT: Final = ord("C")
 
 
 class PostgresChanges:
@@ -54,8 +68,8 @@ class PostgresChanges:
 
     def __init__(self, settings: ChangeSettings) -> None:
         self._settings = settings
-        self._connection: Connection[Any] | None = None
-        self._stream: Connection[Any] | None = None
+        self._connection = KeptConnection(settings)
+        self._slot_log = SlotLog(settings, self._connected)
         self._exporter: Connection[Any] | None = None
         self._types = TypeCatalog(lambda numbers: type_rows(self._connected(), numbers))
         self._committed = 0
@@ -63,6 +77,7 @@ class PostgresChanges:
         """A flush position, and the end of the last transaction before it."""
         self._last_heartbeat = 0.0
         self._is_checked = False
+        self._incremental = IncrementalSnapshots(settings, self._connected)
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -89,24 +104,35 @@ class PostgresChanges:
 
     def latest(self, start: ChangePosition, max_changes: int | None = None) -> ChangePosition:
         """Up to where can be read now; about `max_changes` at a time, and transactions whole."""
+        try:
+            return self._latest(start, max_changes)
+        except DataLost as error:
+            if self._settings.snapshot_mode != "when_needed":
+                raise
+            _log.warning("a new snapshot is taken (snapshot.mode=when_needed): %s", error)
+        slot.drop_slot(self._connected(), self._settings)
+        return self.initial()
+
+    def _latest(self, start: ChangePosition, max_changes: int | None) -> ChangePosition:
         connection = self._connected()
         if not self._is_checked:
             self._prepared()
         if start.snapshot is not None:
+            self._incremental.is_due = False
             slot.checked_slot(connection, self._settings, start.lsn)
-            name = start.snapshot.tables[0]
-            with explained(self._settings, f"can't read table {name}"):
-                return next_chunk(
-                    connection, self._table(name), start, self._settings.snapshot_rows
-                )
+            rows = self._settings.snapshot_rows
+            return start._replace(
+                snapshot=next_chunk_of(connection, self._settings, start.snapshot, rows)
+            )
         self.close_snapshot()
         if self._settings.snapshot_mode == "initial_only":
             return start
         self._heartbeat()
         end = self.end(start)
-        if max_changes is None or end.lsn - start.lsn < max_changes * _LEAST_CHANGE_BYTES:
-            return end
-        return ChangePosition(self._limited(start.lsn, end.lsn, max_changes))
+        if max_changes is not None and end.lsn - start.lsn >= max_changes * _LEAST_CHANGE_BYTES:
+            end = ChangePosition(self._slot_log.limited(start.lsn, end.lsn, max_changes))
+        state, signals = self._incremental.next(start)
+        return end._replace(incremental=state, signals=signals)
 
     def end(self, start: ChangePosition) -> ChangePosition:
         """Where the log ends now: after all transactions that are committed and on disk.
@@ -119,12 +145,18 @@ class PostgresChanges:
         if state.flush_lsn >= state.insert_lsn:
             return ChangePosition(max(state.insert_lsn, start.lsn))
         if state.flush_lsn != self._flushed[0]:  # it may stay for seconds, and be asked often
-            _, last = self._counted(state.flush_lsn, None)
-            self._flushed = state.flush_lsn, 0 if last is None else parse_lsn(last)
+            self._flushed = state.flush_lsn, self._slot_log.last_end(state.flush_lsn) or 0
         return ChangePosition(max(start.lsn, self._flushed[1]))
+
+    def has_log_after(self, position: ChangePosition) -> bool:
+        """Whether the server has written anything since: a quick look, before `latest`."""
+        with explained(self._settings, "can't look at the log"):
+            row = self._connected().execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        return row is not None and parse_lsn(row[0]) > position.lsn
 
     def commit(self, position: ChangePosition) -> None:
         """Everything before this position is processed and will not be read again."""
+        self._incremental.commit(position)
         if position.snapshot is not None or position.lsn <= self._committed:
             return
         state = slot.slot_state(self._connected(), self._settings)
@@ -136,34 +168,60 @@ class PostgresChanges:
 
     def read(self, start: ChangePosition, end: ChangePosition) -> Iterator[Event]:
         """The events from one position to the other, in the order of commits."""
-        slot.checked_slot(self._connected(), self._settings, start.lsn)
+        if end.snapshot is not None and start.snapshot is None:
+            return  # the slot was lost, and everything starts over
+        try:
+            slot.checked_slot(self._connected(), self._settings, start.lsn)
+        except DataLost as error:
+            if self._settings.snapshot_mode != "when_needed":
+                raise
+            # Without the slot, `latest` starts over, also if this one still has what follows.
+            _log.warning("changes are left to a new snapshot: %s", error)
+            slot.drop_slot(self._connected(), self._settings)
+            return
         if start.snapshot is not None:
-            yield from self._snapshot(start, end)
+            for part in chunks(start.snapshot, end.snapshot):
+                yield from self._rows(part, chunk_end(part, end.snapshot), start.lsn, None)
+        seen: set[int] = set()
         if end.snapshot is None and end.lsn > start.lsn:
-            yield from self._log(start.lsn, end.lsn)
+            seen = yield from self._log(start.lsn, end.lsn)
+        if start.incremental is not None and has_chunk(start, end):
+            last = None if end.incremental is None else end.incremental.rest
+            for part in chunks(start.incremental.rest, last):
+                until = chunk_end(part, last)
+                yield from self._rows(part, until, start.incremental.lsn, seen)
 
-    def _snapshot(self, start: ChangePosition, end: ChangePosition) -> Iterator[Event]:
-        connection = self._connected()
-        for part in chunks(start, end):
-            name = part.tables[0]
-            table = self._table(name)
-            if table is None:
-                _log.warning("table %s was dropped before its snapshot was read", name)
-                continue
-            with explained(self._settings, f"can't read table {name}"):
-                relation = relation_of(connection, table)
-            shape = self._shape(relation, table.primary_key)
-            with (
-                explained(self._settings, f"can't read table {name}"),
-                reading(connection, part.name, table),
-            ):
-                found = rows_of(connection, table, relation, part.after, chunk_end(part, end))
-                for number, row in enumerate(found, 1):
-                    yield Change(
-                        "r", shape, start.lsn, part.time_us, None, row, None, number, number
-                    )
+    def _rows(
+        self,
+        part: SnapshotPosition,
+        until: tuple[str, ...] | None,
+        lsn: int,
+        after: Collection[int] | None,
+    ) -> Iterator[Event]:
+        """Rows of a chunk: of a snapshot, or of the present after these transactions."""
+        connection, name = self._connected(), part.tables[0]
+        table = table_named(connection, self._settings.tables, name)
+        if table is None:
+            _log.warning("table %s was dropped before its snapshot was read", name)
+            return
+        with explained(self._settings, f"can't read table {name}"):
+            relation = relation_of(connection, table)
+        shape = self._shape(relation, table.primary_key)
+        with (
+            explained(self._settings, f"can't read table {name}"),
+            reading(connection, part.name, table)
+            if after is None
+            else reading_after(connection, table, after),
+        ):
+            found = rows_of(connection, table, relation, part.after, until)
+            for number, row in enumerate(found, 1):
+                yield Change(
+                    "r", shape, lsn, part.time_us, None, row, None, number, number,
+                    is_incremental=after is not None,
+                )  # fmt: skip
 
-    def _log(self, start: int, end: int) -> Iterator[Event]:
+    def _log(self, start: int, end: int) -> Generator[Event, None, set[int]]:
+        """The changes between two positions, and the transactions that they are of."""
         settings = self._settings
         assembler = EventAssembler(
             start,
@@ -173,75 +231,11 @@ class PostgresChanges:
             settings.skipped_operations,
             self._types.forget,
         )
-        for lsn, data in self._peeked(end):
+        for lsn, data in self._slot_log.peek(end):
             yield from assembler.events(lsn, decode(data))
             if assembler.is_over:
-                return
-
-    def _peeked(self, end: int) -> Iterator[tuple[int, bytes]]:
-        """Positions and messages, from the slot's own position on; none is consumed."""
-        from psycopg import capabilities
-
-        settings = self._settings
-        # Tables and types are looked up while messages are read, on the other connection.
-        connection = self._stream = _alive(self._stream, settings)
-        size = _FETCH_ROWS if capabilities.has_stream_chunked() else 1
-        query = (
-            "SELECT lsn, data FROM pg_logical_slot_peek_binary_changes"
-            "(%s, %s::pg_lsn, NULL, VARIADIC %s::text[])"
-        )
-        parameters = (settings.slot_name, format_lsn(end), self._options())
-        with (
-            explained(settings, f"can't read slot {settings.slot_name}"),
-            connection.cursor(binary=True) as cursor,
-        ):
-
-            def begin() -> tuple[Any, Iterator[Any]]:
-                rows = cursor.stream(query, parameters, size=size)
-                return next(rows, None), rows
-
-            first, rows = slot.when_free(connection, settings, begin)
-            if first is None:
-                return
-            for lsn, data in itertools.chain([first], rows):
-                yield int.from_bytes(lsn, "big"), data
-
-    def _options(self) -> list[str]:
-        """Of pgoutput: names and values."""
-        name = self._settings.publication_name.replace('"', '""')
-        messages = ["messages", "true"] if self._settings.message_prefixes else []
-        return ["proto_version", "1", "publication_names", f'"{name}"', *messages]
-
-    def _limited(self, start: int, end: int, max_changes: int) -> int:
-        """The end of a transaction before `end`, with which there are so many changes or more.
-
-        The server counts from where the slot is, which may be before `start`.
-        """
-        wanted = max_changes
-        while True:
-            count, last = self._counted(end, wanted)
-            if count < wanted:
-                return end
-            if last is not None and parse_lsn(last) > start:
-                return min(parse_lsn(last), end)
-            wanted *= 4
-
-    def _counted(self, end: int, wanted: int | None) -> tuple[int, str | None]:
-        """How many messages there are up to `end`, and where the last transaction of them ends."""
-        settings = self._settings
-        query = (
-            "SELECT count(*), (max(lsn) FILTER (WHERE get_byte(data, 0) = %s AND lsn <= %s))::text "
-            "FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, %s, VARIADIC %s::text[])"
-        )
-        until = format_lsn(end)
-        given = (_COMMIT, until, settings.slot_name, until, wanted, self._options())
-
-        def count() -> tuple[int, str | None]:
-            row = self._connected().execute(query, given).fetchone()
-            return (0, None) if row is None else (row[0], row[1])
-
-        with explained(settings, f"can't read slot {settings.slot_name}"):
-            return slot.when_free(self._connected(), settings, count)
+                break
+        return assembler.transaction_ids
 
     # -- what is there --------------------------------------------------------------------------
 
@@ -256,10 +250,6 @@ class PostgresChanges:
         slot.ensure_publication(connection, settings, [each.quoted_name for each in tables])
         self._is_checked = True
         return tables
-
-    def _table(self, quoted_name: str) -> Table | None:
-        chosen = tables_of(self._connected(), self._settings.tables)
-        return next((each for each in chosen if each.quoted_name == quoted_name), None)
 
     def _shape_of_change(self, relation: Relation) -> TableShape | None:
         if not self._settings.tables.has_table(relation.schema, relation.name):
@@ -292,8 +282,7 @@ class PostgresChanges:
     # -- connections ----------------------------------------------------------------------------
 
     def _connected(self) -> "Connection[Any]":
-        self._connection = _alive(self._connection, self._settings)
-        return self._connection
+        return self._connection.get()
 
     def close_snapshot(self) -> None:
         """Let go of the exported snapshot, which keeps the server from cleaning up."""
@@ -304,18 +293,11 @@ class PostgresChanges:
     def close(self) -> None:
         """Close all connections; the slot stays."""
         self.close_snapshot()
-        for each in (self._connection, self._stream):
-            if each is not None:
-                each.close()
-        self._connection = self._stream = None
+        self._slot_log.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _alive(connection: "Connection[Any] | None", settings: ChangeSettings) -> "Connection[Any]":
-    """A connection that has not broken."""
-    return connect(settings) if connection is None or connection.closed else connection

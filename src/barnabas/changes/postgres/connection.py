@@ -4,6 +4,7 @@ Values come as texts, and how a text looks depends on the session: so it is fixe
 snapshots and changes.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _CONNECT_TIMEOUT_S = 10
+_PAUSE_S = 0.5
 _SESSION = {
     "bytea_output": "hex",
     "datestyle": "ISO",
@@ -57,6 +59,36 @@ def connect(settings: ChangeSettings, *, replication: bool = False) -> "Connecti
         raise ChangesError(
             f"can't connect to {where(settings)}: {first_line(error)}{_fix(str(error))}"
         ) from None
+
+
+class KeptConnection:
+    """A connection that is opened when it is needed, and again after it has broken."""
+
+    def __init__(self, settings: ChangeSettings) -> None:
+        self._settings = settings
+        self._connection: Connection[Any] | None = None
+        self._used_at = 0.0
+
+    def get(self) -> "Connection[Any]":
+        """The connection. After a pause it is tried first: the server may have restarted."""
+        import psycopg
+
+        found = self._connection
+        now = time.monotonic()
+        if found is not None and not found.closed and now - self._used_at > _PAUSE_S:
+            try:
+                found.execute("")
+            except psycopg.OperationalError:
+                found.close()
+        if found is None or found.closed:
+            found = self._connection = connect(self._settings)
+        self._used_at = now
+        return found
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 quoted_empty = "''"

@@ -79,7 +79,7 @@ class Envelope:
         transaction = change.transaction
         return (
             f"{self._head}{_times(change.time_us)},"
-            f'"snapshot":"{"true" if transaction is None else "false"}",'
+            f'"snapshot":"{_snapshot(change)}",'
             f'"db":{self._database},"sequence":{_sequence(transaction, change.lsn)},'
             f'"schema":{quoted(change.table.schema)},"table":{quoted(change.table.name)},'
             f'"txId":{"null" if transaction is None else transaction.transaction_id},'
@@ -128,6 +128,12 @@ class Envelope:
 
 def _row(table: TableShape, row: Row | None) -> str:
     return "null" if row is None else table.row_json(row)
+
+
+def _snapshot(change: Change) -> str:
+    if change.is_incremental:
+        return "incremental"
+    return "true" if change.transaction is None else "false"
 
 
 def _sequence(transaction: Transaction | None, lsn: int) -> str:

@@ -57,6 +57,8 @@ class Change(NamedTuple):
     """Its number among the transaction's changes of the same table."""
     newkey: bool = False
     """Whether it is half of an update that changed the key: of a delete, a create follows."""
+    is_incremental: bool = False
+    """Whether it is a row of an incremental snapshot."""
 
     @property
     def row(self) -> Row | None:
@@ -109,6 +111,8 @@ class EventAssembler:
         self._shapes: dict[int, TableShape | None] = {}
         self._transaction: Transaction | None = None
         self._before = self.start
+        self.transaction_ids: set[int] = set()
+        """Of all transactions that commit before `end`."""
         self._counts: Counter[str] = Counter()
 
     def events(self, lsn: int, message: Message) -> Iterator[Event]:
@@ -116,6 +120,8 @@ class EventAssembler:
         match message:
             case Begin():
                 self.is_over = message.commit_lsn >= self.end
+                if not self.is_over:
+                    self.transaction_ids.add(message.transaction_id)
                 self._transaction = (
                     None
                     if self.is_over or message.commit_lsn < self.start

@@ -6,7 +6,12 @@
 
 `lsn` is where the log is read from: transactions that commit there or later are still to come.
 During a snapshot, `tables` are still to be read, the first of them after the key `after`; the log
-follows once there are none.
+follows once there are none. During an incremental snapshot the log goes on meanwhile:
+
+    {"lsn": "0/1A2B3C8", "incremental": {"lsn": "0/1A00000", "time_us": 1767225600000000,
+     "tables": ["public.orders"], "after": null, "is_paused": false}, "signals": ["1"]}
+
+`signals` are those that were followed up to here, and whose rows may still be there.
 """
 
 from collections.abc import Mapping
@@ -28,39 +33,78 @@ class SnapshotPosition(NamedTuple):
     """The key of the last row that was read of the first table."""
 
 
+class IncrementalPosition(NamedTuple):
+    """What is still to be read of an incremental snapshot."""
+
+    lsn: int
+    """That of its rows: before every change that can still come."""
+    time_us: int
+    tables: tuple[str, ...]
+    after: tuple[str, ...] | None
+    is_paused: bool = False
+
+    @property
+    def rest(self) -> SnapshotPosition:
+        """The same as for a snapshot of the present."""
+        return SnapshotPosition(None, self.time_us, self.tables, self.after)
+
+
 class ChangePosition(NamedTuple):
     """A position; positions of the same stream are in the order in which they were reached."""
 
     lsn: int
     snapshot: SnapshotPosition | None = None
+    incremental: IncrementalPosition | None = None
+    signals: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """What is saved."""
         saved: dict[str, Any] = {"lsn": format_lsn(self.lsn)}
         if self.snapshot is not None:
             saved["snapshot"] = self.snapshot._asdict()
+        if self.incremental is not None:
+            rows_lsn = format_lsn(self.incremental.lsn)
+            saved["incremental"] = {**self.incremental._asdict(), "lsn": rows_lsn}
+        if self.signals:
+            saved["signals"] = self.signals
         return saved
 
 
 def position_of(saved: Mapping[str, Any]) -> ChangePosition:
     """From what was saved."""
     try:
-        lsn = parse_lsn(saved["lsn"])
-        found = saved.get("snapshot")
-        if found is None:
-            return ChangePosition(lsn)
-        after = found["after"]
-        snapshot = SnapshotPosition(
-            found["name"],
-            int(found["time_us"]),
-            tuple(found["tables"]),
-            None if after is None else tuple(after),
+        position = ChangePosition(
+            parse_lsn(saved["lsn"]),
+            None if saved.get("snapshot") is None else _snapshot(saved["snapshot"]),
+            None if saved.get("incremental") is None else _incremental(saved["incremental"]),
+            tuple(saved.get("signals", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidArgument(
             f"{dict(saved)!r} is not the position of a stream of changes ({error}): was the "
             "checkpoint written by another source?"
         ) from None
-    if not snapshot.tables:
-        raise InvalidArgument(f"{dict(saved)!r} is the position of a snapshot without tables")
-    return ChangePosition(lsn, snapshot)
+    for part in (position.snapshot, position.incremental):
+        if part is not None and not part.tables:
+            raise InvalidArgument(f"{dict(saved)!r} is the position of a snapshot without tables")
+    return position
+
+
+def _snapshot(found: Mapping[str, Any]) -> SnapshotPosition:
+    tables = tuple(found["tables"])
+    return SnapshotPosition(found["name"], int(found["time_us"]), tables, _key(found))
+
+
+def _incremental(found: Mapping[str, Any]) -> IncrementalPosition:
+    return IncrementalPosition(
+        parse_lsn(found["lsn"]),
+        int(found["time_us"]),
+        tuple(found["tables"]),
+        _key(found),
+        bool(found["is_paused"]),
+    )
+
+
+def _key(found: Mapping[str, Any]) -> tuple[str, ...] | None:
+    after = found["after"]
+    return None if after is None else tuple(after)

@@ -23,7 +23,7 @@ from barnabas.errors import InvalidArgument
 
 T = TypeVar("T")
 
-SnapshotMode = Literal["initial", "initial_only", "no_data"]
+SnapshotMode = Literal["initial", "initial_only", "no_data", "always", "when_needed"]
 AutocreateMode = Literal["all_tables", "filtered", "disabled"]
 
 UNAVAILABLE_VALUE: Final = "__debezium_unavailable_value"
@@ -52,6 +52,10 @@ class ChangeSettings:
     snapshot_mode: SnapshotMode = "initial"
     snapshot_rows: int = 50_000
     """Rows that are read at a time."""
+    signal_table: str = ""
+    """Where signals are written, as schema.table; empty if none are read."""
+    incremental_rows: int = 20_000
+    """Rows of a chunk of an incremental snapshot."""
     skipped_operations: frozenset[str] = frozenset("t")
     message_prefixes: tuple[re.Pattern[str], ...] = ()
     """Which logical messages are events; none if there are none."""
@@ -100,6 +104,8 @@ def change_settings(given: Mapping[str, str]) -> ChangeSettings:
         autocreate=_choice(given, "publication.autocreate.mode", AutocreateMode, "filtered"),
         snapshot_mode=_snapshot_mode(given),
         snapshot_rows=_parsed(given, "snapshot.fetch.size", "50000", _number(1)),
+        signal_table=_parsed(given, "signal.data.collection", "", _table_name),
+        incremental_rows=_parsed(given, "incremental.snapshot.chunk.size", "20000", _number(1)),
         skipped_operations=_operations(given),
         message_prefixes=patterns(
             "message.prefix.include.list", given.get("message.prefix.include.list", "")
@@ -150,11 +156,13 @@ SETTINGS: Final = frozenset(
         "decimal.handling.mode",
         "heartbeat.interval.ms",
         "hstore.handling.mode",
+        "incremental.snapshot.chunk.size",
         "interval.handling.mode",
         "message.prefix.include.list",
         "provide.transaction.metadata",
         "publication.autocreate.mode",
         "publication.name",
+        "signal.data.collection",
         "skipped.operations",
         "slot.max.retries",
         "slot.name",
@@ -179,6 +187,7 @@ _ONLY = {
     "key.converter.schemas.enable": "false",
     "value.converter.schemas.enable": "false",
     "include.unknown.datatypes": "true",
+    "signal.enabled.channels": "source",
 }
 """Settings of Debezium that have one value here."""
 
@@ -192,7 +201,6 @@ _INSTEAD = {
     "heartbeat.action.query": "leave it out: a slot moves on also while its tables are idle",
     "max.batch.size": "use max_changes_per_batch",
     "poll.interval.ms": "use the trigger of the pipeline",
-    "signal.data.collection": "incremental snapshots are not supported",
     "transforms": "write a query in the pipeline",
 }
 
@@ -238,6 +246,12 @@ def _number(least: int, most: int | None = None) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _table_name(text: str) -> str:
+    if text and not all(text.partition(".")):
+        raise ValueError("use schema.table, such as public.debezium_signal")
+    return text
 
 
 def _boolean(text: str) -> bool:

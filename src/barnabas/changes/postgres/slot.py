@@ -34,6 +34,8 @@ class SlotState(NamedTuple):
     """Where the next record of the log starts; no record crosses it."""
     flush_lsn: int
     """What is on disk, and can be read."""
+    restart_lsn: int
+    """Before all changes of transactions that the slot still has to send."""
 
 
 class CreatedSlot(NamedTuple):
@@ -72,13 +74,14 @@ def slot_state(connection: "Connection[Any]", settings: ChangeSettings) -> SlotS
     with explained(settings, f"can't look at slot {settings.slot_name}"):
         row = connection.execute(
             "SELECT slot_type, plugin, database, wal_status, confirmed_flush_lsn::text, "
-            "pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text "
+            "pg_current_wal_insert_lsn()::text, pg_current_wal_flush_lsn()::text, "
+            "restart_lsn::text "
             "FROM pg_replication_slots WHERE slot_name = %s",
             (settings.slot_name,),
         ).fetchone()
     if row is None:
         return None
-    kind, plugin, database, status, confirmed, insert, flush = row
+    kind, plugin, database, status, confirmed, insert, flush, restart = row
     name = settings.slot_name
     if kind != "logical" or plugin != "pgoutput" or database != settings.dbname:
         raise ChangesError(
@@ -90,9 +93,9 @@ def slot_state(connection: "Connection[Any]", settings: ChangeSettings) -> SlotS
             f"slot {name} is lost: the server has removed log that was not read yet, since it was "
             "more than max_slot_wal_keep_size. Raise that, drop the slot (SELECT "
             f"pg_drop_replication_slot('{name}')), and start again with a new snapshot: "
-            "`barnabas pipeline reset`, or another checkpoint"
+            "`barnabas pipeline reset`, another checkpoint, or snapshot.mode=when_needed"
         )
-    return SlotState(parse_lsn(confirmed), parse_lsn(insert), parse_lsn(flush))
+    return SlotState(*map(parse_lsn, (confirmed, insert, flush, restart)))
 
 
 def checked_slot(
@@ -101,7 +104,10 @@ def checked_slot(
     """The slot, if it still has everything from here on."""
     state = slot_state(connection, settings)
     name = settings.slot_name
-    again = "Start again with a new snapshot: `barnabas pipeline reset`, or another checkpoint"
+    again = (
+        "Start again with a new snapshot: `barnabas pipeline reset`, another checkpoint, or "
+        "snapshot.mode=when_needed"
+    )
     if state is None:
         raise DataLost(
             f"slot {name} does not exist in {where(settings)}, and changes since "
@@ -144,6 +150,20 @@ def create_slot(settings: ChangeSettings) -> CreatedSlot:
         raise
     assert row is not None
     return CreatedSlot(parse_lsn(row[1]), row[2], connection)
+
+
+def drop_slot(connection: "Connection[Any]", settings: ChangeSettings) -> None:
+    """Remove a slot, if there is one of the name, that no longer has what is needed."""
+
+    def drop() -> None:
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            "WHERE slot_name = %s",
+            (settings.slot_name,),
+        )
+
+    with explained(settings, f"can't drop slot {settings.slot_name}"):
+        when_free(connection, settings, drop)
 
 
 def ensure_publication(

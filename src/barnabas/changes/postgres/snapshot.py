@@ -7,67 +7,69 @@ read as the rows are then. Some of their changes follow in the log once more, in
 applies all of them by key gets the same rows in the end.
 """
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from barnabas.changes.postgres.catalog import Table
 from barnabas.changes.postgres.pgoutput import Relation, Row
-from barnabas.changes.postgres.position import ChangePosition, SnapshotPosition
+from barnabas.changes.postgres.position import SnapshotPosition
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.sql import Composable
 
 _ROW_ADDRESS = "ctid"
+_XID = 0xFFFF_FFFF
+_XID_HALF = 1 << 31
+_SOON_S = 0.005
 
 
 def next_chunk(
-    connection: "Connection[Any]", table: Table | None, start: ChangePosition, rows: int
-) -> ChangePosition:
-    """Where a chunk of so many rows ends; `table` is None if it was dropped."""
+    connection: "Connection[Any]", table: Table | None, rest: SnapshotPosition, rows: int
+) -> SnapshotPosition | None:
+    """What is left after a chunk of so many rows; `table` is None if it was dropped."""
     from psycopg import sql
 
-    snapshot = start.snapshot
-    assert snapshot is not None
     end = None
     order = () if table is None else _order(table)
     if table is not None and order:
         # With the table's name: a bare one would be that of the text, which sorts otherwise.
         names = [sql.Identifier(table.schema, table.name, each) for each in order]
         texts = sql.SQL(", ").join(sql.SQL("{}::text").format(each) for each in names)
-        with reading(connection, snapshot.name, table):
+        with reading(connection, rest.name, table):
             end = connection.execute(
                 sql.SQL("SELECT {} FROM {}{} ORDER BY {} OFFSET {} LIMIT 1").format(
                     texts,
                     _source(table),
-                    _where(table, snapshot.after, None),
+                    _where(table, rest.after, None),
                     sql.SQL(", ").join(names),
                     sql.Literal(rows - 1),
                 )
             ).fetchone()
     if end is not None:
-        return start._replace(snapshot=snapshot._replace(after=tuple(end)))
-    left = snapshot.tables[1:]
-    return start._replace(snapshot=snapshot._replace(tables=left, after=None) if left else None)
+        return rest._replace(after=tuple(end))
+    left = rest.tables[1:]
+    return rest._replace(tables=left, after=None) if left else None
 
 
-def chunks(start: ChangePosition, end: ChangePosition) -> Iterator[SnapshotPosition]:
+def chunks(start: SnapshotPosition, end: SnapshotPosition | None) -> Iterator[SnapshotPosition]:
     """The parts of tables between two positions: each with its first table and start."""
-    at = start.snapshot
-    while at is not None and at != end.snapshot:
+    at: SnapshotPosition | None = start
+    while at is not None and at != end:
         yield at
-        if end.snapshot is not None and at.tables == end.snapshot.tables:
+        if end is not None and at.tables == end.tables:
             return
         left = at.tables[1:]
         at = at._replace(tables=left, after=None) if left else None
 
 
-def chunk_end(at: SnapshotPosition, end: ChangePosition) -> tuple[str, ...] | None:
+def chunk_end(at: SnapshotPosition, end: SnapshotPosition | None) -> tuple[str, ...] | None:
     """The last key of a part; None for all the rest of its table."""
-    if end.snapshot is None or end.snapshot.tables != at.tables:
+    if end is None or end.tables != at.tables:
         return None
-    return end.snapshot.after
+    return end.after
 
 
 def rows_of(
@@ -92,6 +94,32 @@ def rows_of(
     )
     with connection.cursor() as cursor, cursor.copy(query) as copy:
         yield from copy.rows()
+
+
+@contextmanager
+def reading_after(
+    connection: "Connection[Any]", table: Table, transaction_ids: Collection[int]
+) -> Iterator[None]:
+    """A transaction on the present that sees all of these, which have committed.
+
+    A commit is in the log a moment before others see it, with a synchronous standby even longer.
+    """
+    while True:
+        with reading(connection, None, table):
+            row = connection.execute(
+                "SELECT pg_snapshot_xmax(s)::text, "
+                "ARRAY(SELECT x::text FROM pg_snapshot_xip(s) x) FROM pg_current_snapshot() s"
+            ).fetchone()
+            assert row is not None
+            if not _hidden(int(row[0]), {int(each) & _XID for each in row[1]}, transaction_ids):
+                yield
+                return
+        time.sleep(_SOON_S)
+
+
+def _hidden(xmax: int, running: Collection[int], transaction_ids: Collection[int]) -> bool:
+    """Whether a snapshot does not see one of these; numbers wrap around at 32 bits."""
+    return any(each in running or (each - xmax) & _XID < _XID_HALF for each in transaction_ids)
 
 
 @contextmanager

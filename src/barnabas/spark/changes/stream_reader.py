@@ -5,10 +5,12 @@ micro-batch ends; tasks use copies of it. The changes of a batch are read by one
 from one log, in order.
 
 Spark asks for the next batch after it has recorded that the last one is done. The slot is advanced
-at that time, so a batch that has to be repeated is still available.
+at that time, so a batch that has to be repeated is still available. Where there is nothing new, the
+reader waits a moment: a look at the log is far cheaper than another question from Spark.
 """
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,6 +33,12 @@ from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 FORMAT_OPTION = "changes.format"
 LIMIT_OPTION = "changes.max_per_batch"
 OWN_OPTIONS = frozenset({FORMAT_OPTION, LIMIT_OPTION})
+
+_WAIT_S = 0.14
+_LOOK_S = 0.02
+_BATCH_S = 0.05
+"""Asked again sooner than this, Spark has had nothing to do: a batch of another source of the
+query takes longer, and the next one must not wait."""
 
 Json = dict[str, Any]
 
@@ -56,6 +64,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: ChangePosition | None = None
         self._is_bounded = False
         self._last_lsn: int | None = None
+        self._asked_at = 0.0
 
     # -- offsets --------------------------------------------------------------------------------
 
@@ -79,10 +88,24 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._is_bounded and self._last_lsn is None:
             self._last_lsn = changes.end(position).lsn
         end = changes.latest(position, self._limit)
-        if self._last_lsn is not None and end.snapshot is None and end.lsn > self._last_lsn:
-            end = ChangePosition(max(self._last_lsn, position.lsn))
+        if self._last_lsn is None:
+            end = self._awaited(position, end)
+        elif end.snapshot is None and end.lsn > self._last_lsn:
+            end = end._replace(lsn=max(self._last_lsn, position.lsn))
         self._latest = end
         return end.json()
+
+    def _awaited(self, start: ChangePosition, end: ChangePosition) -> ChangePosition:
+        """The end, or a later one if it is where the batch starts and something is written."""
+        changes = self._changes()
+        is_idle = time.monotonic() - self._asked_at < _BATCH_S
+        deadline = time.monotonic() + (_WAIT_S if is_idle else 0.0)
+        while end == start and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+            if changes.has_log_after(start):
+                end = changes.latest(start, self._limit)
+        self._asked_at = time.monotonic()
+        return end
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's
         return None if self._latest is None else self._latest.json()

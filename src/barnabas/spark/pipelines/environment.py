@@ -41,6 +41,9 @@ LONG_RUNNING_CONF = {
 }
 """The same for pipelines that run all the time."""
 
+WAITING_CONF = {**LONG_RUNNING_CONF, "spark.sql.streaming.pollingDelay": "10ms"}
+"""The same with a source that waits for news itself (`Source.waits_for_rows`)."""
+
 
 class Records(Protocol):
     """Gives DataFrames of records, with the columns of `schema`."""

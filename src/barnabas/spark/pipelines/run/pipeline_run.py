@@ -20,6 +20,7 @@ from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import (
     LONG_RUNNING_CONF,
+    WAITING_CONF,
     BrokerRecords,
     Environment,
     Records,
@@ -230,7 +231,8 @@ class PipelineRun:
     def _start(self, defined: Pipeline) -> StreamingQuery:
         self._check_output(defined)  # again: the failure may be due to a deleted table
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
-        with applied(self._spark, defined.conf, LONG_RUNNING_CONF):
+        waits = any(source.waits_for_rows for source in defined.sources.values())
+        with applied(self._spark, defined.conf, WAITING_CONF if waits else LONG_RUNNING_CONF):
             rows = defined.lean_rows(self._environment_of(defined))
             counted = rows.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
             writer = defined.sink.writer(environment, counted, defined.output_mode)

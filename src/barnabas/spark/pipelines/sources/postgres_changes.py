@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -50,6 +50,7 @@ _SLOT = "slot.name"
 class PostgresChangesSource(Source):
     """Changes of tables. See `from_postgres_changes`."""
 
+    waits_for_rows: ClassVar[bool] = True
     url: str = field(repr=False)
     tables: tuple[str, ...]
     schema: str | StructType | None = None

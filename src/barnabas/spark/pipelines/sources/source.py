@@ -25,6 +25,8 @@ class Source(PipelineEnd):
 
     is_stream: ClassVar[bool] = True
     """Whether new rows keep coming; a pipeline needs at least one such source."""
+    waits_for_rows: ClassVar[bool] = False
+    """Whether it waits a moment for news when Spark asks, so that Spark need not pause itself."""
 
     @abstractmethod
     def load(self, environment: Environment) -> DataFrame:
