@@ -25,7 +25,7 @@ $(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/* src/
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Run a website through three nodes and Spark, kill a node, check every event
+demo: $(STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event
 	$(BIN)/python -m examples.demo
 
 # Four workers: most tests wait for a broker process or a client, not for a core.

@@ -21,6 +21,7 @@ from examples.demo.__main__ import verdict
 from examples.demo.accounting import Account, Check, Row
 from examples.demo.nodes import same_copies
 from examples.demo.pauses import check_pause, check_return, pause_s
+from examples.demo.shop import Shop
 from examples.demo.stage import Stage
 from examples.demo.traffic import LATEST, OPENING, Event, Traffic
 from examples.demo.view import PlainView, picture
@@ -84,6 +85,8 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
     assert demo.returncode == 0, output
     assert "kill -9 of node" in output
     assert "every replica is in sync" in output
+    assert "kill -9 of the database" in output
+    assert "the changes, replayed, are the table in the database" in " ".join(output.split())
     assert "BROKEN" not in output
     assert output.splitlines()[-1] == "All promises kept."
     assert_nothing_left(tmp_path, [])
@@ -97,7 +100,7 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
 )
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list[int]) -> None:
     demo = start(tmp_path)
-    children = wait_for_processes(demo, "node.id=3", "pipelines.py")
+    children = wait_for_processes(demo, "node.id=3", "bin/postgres", "pipelines.py")
     for number in numbers:
         time.sleep(0.2)
         demo.send_signal(number)
@@ -368,6 +371,55 @@ def test_a_broken_promise_is_noticed(wrong: Callable[[Books], None], promises: l
     books = Books()
     wrong(books)
     assert books.broken() == promises
+
+
+class OrderBooks:
+    """What honest pipelines make of a shop's orders."""
+
+    def __init__(self) -> None:
+        self.shop = Shop(None)  # type: ignore[arg-type]
+        first, *others = Traffic(5, 6, 60).by_minute()
+        self.shop.take(first)
+        self.shop.may_cancel = True
+        for events in others:
+            self.shop.take(events)
+        orders = self.shop.orders.values()
+        self.changes: list[Row] = [
+            {"op": "c", "id": each.id, "view": each.view, "amount": float(each.amount)}
+            for each in orders
+        ] + [{"op": "d", "id": each} for each in sorted(self.shop.cancelled)]
+        self.rows = [
+            (each.id, each.view, each.amount)
+            for each in orders
+            if each.id not in self.shop.cancelled
+        ]
+        self.joined: list[Row] = [each._asdict() for each in orders]
+
+    def broken(self) -> list[str]:
+        checks = {
+            "changes": self.shop.check_changes(self.changes),
+            "replay": self.shop.check_replay(self.changes, self.rows),
+            "joined": self.shop.check_joined(self.joined),
+        }
+        return [name for name, check in checks.items() if not check.kept]
+
+
+def test_orders_that_are_lost_doubled_or_changed_are_noticed() -> None:
+    books = OrderBooks()
+    assert books.broken() == []
+    assert len(books.changes) == books.shop.changes > len(books.rows)
+    for wrong, promises in (
+        (lambda books: books.changes.pop(), ["changes", "replay"]),
+        (lambda books: books.changes.append(books.changes[0]), ["changes"]),
+        (lambda books: books.changes.reverse(), ["replay"]),
+        (lambda books: books.rows.pop(), ["replay"]),
+        (lambda books: books.joined.pop(), ["joined"]),
+        (lambda books: books.joined.append(books.joined[0]), ["joined"]),
+        (lambda books: books.joined[0].update(page="/none"), ["joined"]),
+    ):
+        books = OrderBooks()
+        wrong(books)
+        assert books.broken() == promises
 
 
 def test_nothing_is_no_proof() -> None:

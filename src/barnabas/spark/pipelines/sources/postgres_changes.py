@@ -175,7 +175,8 @@ def from_postgres_changes(
       Debezium's envelope, with columns `topic`, `key`, `value`.
     - `topic_prefix`: how those topics start; the name of the database if it is not given.
     - `slot`, `publication`: their names, which are made from the pipeline's if not given.
-    - `snapshot`: `initial`, `initial_only`, or `no_data` to leave out what is there already.
+    - `snapshot`: `initial`, `initial_only`, `no_data` to leave out what is there already, `always`
+      to read the tables at each start, or `when_needed` to read them again if the slot is lost.
     - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
