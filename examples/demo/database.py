@@ -1,9 +1,11 @@
 """The shop's database: a PostgreSQL that can be killed, and is started again."""
 
 import asyncio
+import random
 import signal
 import socket
 from asyncio.subprocess import Process
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +29,7 @@ class Database:
     @classmethod
     async def start(cls, processes: Processes, folder: Path) -> "Database":
         """Create a database in the folder, and start its server on a free port."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        database = cls(processes, folder, port)
+        database = cls(processes, folder, _free_port())
         await database.start_server()
         return database
 
@@ -70,3 +69,12 @@ class Database:
         assert self._server is not None
         self._server.send_signal(signal.SIGINT)
         await self._processes.end(self._server, ask=False)
+
+
+def _free_port() -> int:
+    """None that systems give to clients: it must still be free when the server restarts."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

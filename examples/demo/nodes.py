@@ -15,7 +15,7 @@ from examples.demo.processes import ProcessCrashedError, Processes
 COUNT = 3
 
 _READY = re.compile(r"bootstrap servers (\S+)")
-_PATIENCE_S = 30.0
+_PATIENCE_S = 60.0
 
 
 class Nodes:

@@ -246,7 +246,7 @@ def test_problems_are_said_in_a_line(
     ("arguments", "complaint"),
     [
         ({"slots__name": "x"}, "did you mean slot.name"),
-        ({"snapshot": "always"}, "use initial, initial_only or no_data"),
+        ({"snapshot": "custom"}, "use initial, initial_only, no_data, always or when_needed"),
         ({"tables": ""}, "name a table"),
         ({"url": "postgresql://u:s3cret@h:x/d?y=1"}, "not a PostgreSQL URL"),
         ({"url": "postgresql://u:s3cret@h/d?target_session_attrs=any"}, "is not supported"),

@@ -222,25 +222,39 @@ class _Cursor:
         return self.number(_INT64) + POSTGRES_EPOCH_US
 
     def row(self) -> Row:
-        return tuple([self._value() for _ in range(self._count())])
+        """The values of a row: in one loop, since most of the time is spent here."""
+        count, data, at = self._count(), self.data, self.at
+        values: list[Value] = []
+        for _ in range(count):
+            kind = data[at]
+            at += 1
+            if kind == _TEXT:
+                start = at + 4
+                at = start + _INT32.unpack_from(data, at)[0]
+                if not start <= at <= len(data):
+                    raise MalformedMessage(
+                        f"message {data[:1]!r} of pgoutput: a value of {at - start} bytes, and "
+                        f"{len(data) - start} are left"
+                    )
+                values.append(data[start:at].decode())
+            elif kind == _NULL:
+                values.append(None)
+            elif kind == _UNCHANGED:
+                values.append(UNCHANGED)
+            elif kind == _BINARY:
+                raise MalformedMessage("a value in binary format, which was not asked for")
+            else:
+                raise MalformedMessage(
+                    f"unknown kind of value {bytes([kind])!r} in a row of pgoutput"
+                )
+        self.at = at
+        return tuple(values)
 
     def _count(self) -> int:
         count = self.number(_INT16)
         if count < 0:
             raise MalformedMessage(f"message {self.data[:1]!r} of pgoutput: {count} columns")
         return count
-
-    def _value(self) -> Value:
-        kind = self.byte()
-        if kind == _TEXT:
-            return self.sized().decode()
-        if kind == _NULL:
-            return None
-        if kind == _UNCHANGED:
-            return UNCHANGED
-        if kind == _BINARY:
-            raise MalformedMessage("a value in binary format, which was not asked for")
-        raise MalformedMessage(f"unknown kind of value {bytes([kind])!r} in a row of pgoutput")
 
     def columns(self) -> tuple[Column, ...]:
         return tuple([self._column() for _ in range(self._count())])
