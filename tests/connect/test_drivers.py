@@ -75,6 +75,33 @@ def test_changes_go_on_when_drivers_are_killed(
         wait_until(lambda: len(drivers_in(tmp_path)) == 1, "its driver has not ended")
 
 
+def test_a_connector_that_kills_its_driver_fails_alone(
+    service: Service, bootstrap: str, tmp_path: Path
+) -> None:
+    (tmp_path / "deadly.py").write_text("# a pipeline\nimport os\nos._exit(7)\n")
+    deadly = {"connector.class": "pipeline", "pipeline.file": "deadly.py"}
+    made = {
+        "connector.class": "from_generator",
+        "columns": "id BIGINT sequence",
+        "topic": "numbers",
+    }
+    service.wait_until_ready()
+    for name, config in (("deadly", deadly), ("numbers", made)):
+        body = {"name": name, "config": config}
+        assert service.call("POST", "/connectors", body).status == 201
+    wait_until(
+        lambda: service.get("/connectors/deadly/status")["connector"]["state"] == "FAILED",
+        service.said,
+        timeout_s=400,
+    )
+    trace = service.get("/connectors/deadly/status")["connector"]["trace"]
+    assert "has ended 3 times while this connector started" in trace
+    with barnabas.Consumer(bootstrap, "numbers", value_format="json") as consumer:
+        first = wait_until(lambda: consumer.poll(1), service.said, timeout_s=240)
+        assert first[0].value == {"id": 0}
+    assert service.call("POST", "/connectors/deadly/restart").status == 204
+
+
 def changes(bootstrap: str, prefix: str, wanted: int) -> list[tuple[int, str]]:
     """The changes in the topic of the orders, once there are as many."""
     found: list[tuple[int, str]] = []

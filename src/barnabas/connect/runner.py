@@ -140,25 +140,29 @@ class Runner:
         """Run a driver, and another one when it has ended."""
         attempt = 0
         while True:
-            code = await driver.run()
+            try:
+                code: int | str = await driver.run()
+            except OSError as error:
+                code = str(error)
             if self._drivers.get(driver.key) is not driver:
                 return
             _log.error("Spark driver %s has ended (exit code %s)", driver.key, code)
-            attempt = 1 if self._note_crash(driver, code) else attempt + 1
+            attempt = 1 if self._note_crash(driver) else attempt + 1
             await asyncio.sleep(_PAUSES_S.pause(attempt))
 
-    def _note_crash(self, driver: DriverProcess, code: int) -> bool:
-        """Find the connectors that may be the reason; True if any of its connectors ran."""
+    def _note_crash(self, driver: DriverProcess) -> bool:
+        """Count it for the connector that may be the reason; True if another one ran."""
         own = [name for name, (key, _) in self._sent.items() if key == driver.key]
-        ran = [name for name in own if self._live.get(name, {}).get("tasks")]
+        ran = any(self._live.get(name, {}).get("tasks") for name in own)
         for name in own:
             del self._sent[name]
-            was = self._live.pop(name, {}).get("state", "UNASSIGNED")
-            if name not in ran and was == "UNASSIGNED":
-                self._crashes[name] += 1
-                _log.error("connector %s was starting when it ended (%s)", name, code)
+            self._live.pop(name, None)
+        if driver.starting is not None:
+            self._crashes[driver.starting] += 1
+            _log.error("connector %s was starting then", driver.starting)
+            driver.starting = None
         self.wake()
-        return bool(ran)
+        return ran
 
     async def _end(self, key: str) -> None:
         driver = self._drivers.pop(key)

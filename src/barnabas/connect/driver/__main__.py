@@ -5,6 +5,7 @@
           {"do": "stop", "name"}, {"do": "end"}
           {"do": "stop_all", "id"}, {"do": "reset", "config", "start", "id"}    answered by a reply
     out   {"event": "ready"}
+          {"event": "alive", "starting": NAME}    at least every second, unless it hangs
           {"event": "status", "connectors": {NAME: status}}
           {"event": "expired"}                    the lease has ended, and nothing runs
           {"event": "reply", "id", "error"}
@@ -37,6 +38,7 @@ from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
 from barnabas.spark.sessions.combined_conf import combined
 
 _POLL_S = 0.1
+_LIFE_S = 1.0
 
 
 class Driver:
@@ -49,6 +51,7 @@ class Driver:
         self._lease = Lease(_kill_spark)
         self._told: dict[str, Any] | None = None
         self._ends = False
+        self._shown = 0.0
 
     def run(self) -> None:
         sys.path.insert(0, self._options["pipelines"])  # classes of connectors may be there
@@ -68,6 +71,7 @@ class Driver:
         self._say({"event": "ready"})
         while not self._ends:
             self._obey(hosted)
+            self._show_life(hosted.next_due())
             if self._lease.is_valid:
                 hosted.poll()
             elif len(hosted):
@@ -125,6 +129,13 @@ class Driver:
         if now != self._told:
             self._told = now
             self._say({"event": "status", "connectors": now})
+
+    def _show_life(self, starting: str | None) -> None:
+        """Say that the loop goes on, and what it is about to start."""
+        now = time.monotonic()
+        if starting is not None or now - self._shown >= _LIFE_S:
+            self._shown = now
+            self._say({"event": "alive", "starting": starting})
 
     def _say(self, event: dict[str, Any]) -> None:
         self._out.write(json.dumps(event) + "\n")

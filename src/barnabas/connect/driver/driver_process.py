@@ -18,6 +18,8 @@ _log = logging.getLogger("barnabas.connect")
 _LINE_LIMIT = 16 << 20
 _LOG_LIMIT = 10 << 20
 _END_TIMEOUT_S = 20.0
+_START_TIMEOUT_S = 600.0
+_SILENCE_S = 120.0
 _REPLY_TIMEOUT_S = 60.0
 
 OnEvent = Callable[["DriverProcess", dict[str, Any]], None]
@@ -34,6 +36,8 @@ class DriverProcess:
         self.key = key
         self.log = log
         self.is_ready = False
+        self.starting: str | None = None
+        """The connector that it starts just now."""
         self._options = options
         self._on_event = on_event
         self._process: asyncio.subprocess.Process | None = None
@@ -63,7 +67,7 @@ class DriverProcess:
             )
         assert self._process.stdout is not None
         try:
-            while line := await self._process.stdout.readline():
+            while line := await self._next_line(self._process.stdout):
                 self._take(json.loads(line))
             return await self._process.wait()
         finally:
@@ -72,6 +76,16 @@ class DriverProcess:
             for each in self._replies.values():
                 if not each.done():
                     each.set_exception(DriverGone(f"the Spark driver has ended; see {self.log}"))
+
+    async def _next_line(self, out: asyncio.StreamReader) -> bytes:
+        """What it says next; nothing when it has ended, or hangs."""
+        try:
+            patience_s = _SILENCE_S if self.is_ready else _START_TIMEOUT_S
+            return await asyncio.wait_for(out.readline(), patience_s)
+        except TimeoutError:
+            _log.error("Spark driver %s hangs; it is killed", self.key)
+            self._kill()
+            return b""
 
     def send(self, command: Mapping[str, Any]) -> None:
         """Tell it something; nothing happens if it is gone, which `run` notices."""
@@ -110,6 +124,9 @@ class DriverProcess:
             self._kill()
 
     def _take(self, event: dict[str, Any]) -> None:
+        if event["event"] == "alive":
+            self.starting = event["starting"]
+            return
         if event["event"] == "ready":
             self.is_ready = True
         elif event["event"] == "reply":

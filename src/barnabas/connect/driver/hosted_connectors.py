@@ -101,11 +101,19 @@ class HostedConnectors:
         reset_pipelines(self._folder, pipelines, tables=False)
 
     def poll(self) -> None:
-        """Start what is due, and look after what runs. Raises `SparkGone`."""
-        for hosted in list(self._hosted.values()):
-            if hosted.next_start is not None and time.time() >= hosted.next_start:
-                self._start(hosted)
+        """Start one that is due, and look after what runs. Raises `SparkGone`."""
+        due = self.next_due()
+        if due is not None:
+            self._start(self._hosted[due])
         self._run.poll()
+
+    def next_due(self) -> str | None:
+        """The connector that is started next, if it is time."""
+        now = time.time()
+        for name, each in self._hosted.items():
+            if each.next_start is not None and now >= each.next_start:
+                return name
+        return None
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """How all are, by name."""
