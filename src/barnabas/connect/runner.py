@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from barnabas.backoff import Backoff
@@ -52,7 +53,8 @@ class Runner:
         self._sent: dict[str, tuple[str, str]] = {}
         """Which generation of a connector was sent to which driver."""
         self._restarts: Counter[str] = Counter()
-        self._crashes: Counter[str] = Counter()
+        self._crashes: Counter[tuple[str, str]] = Counter()
+        """How often a generation was starting when its driver died."""
         self._changed = asyncio.Event()
         self._until = 0.0
 
@@ -108,7 +110,6 @@ class Runner:
     def restart(self, name: str) -> None:
         """Stop and start a connector, also one that has failed."""
         self._restarts[name] += 1
-        self._crashes.pop(name, None)
         self.wake()
 
     def forget_topics(self, name: str) -> None:
@@ -154,13 +155,13 @@ class Runner:
         """Count it for the connector that may be the reason; True if another one ran."""
         own = [name for name, (key, _) in self._sent.items() if key == driver.key]
         ran = any(self._live.get(name, {}).get("tasks") for name in own)
+        if driver.starting in own:
+            self._crashes[self._sent[driver.starting]] += 1
+            _log.error("connector %s was starting then", driver.starting)
+        driver.starting = None
         for name in own:
             del self._sent[name]
             self._live.pop(name, None)
-        if driver.starting is not None:
-            self._crashes[driver.starting] += 1
-            _log.error("connector %s was starting then", driver.starting)
-            driver.starting = None
         self.wake()
         return ran
 
@@ -218,19 +219,18 @@ class Runner:
                 self._drivers[key].send({"do": "stop", "name": name})
         own = {_SHARED}
         for name, each in runs.items():
-            if self._crashes[name] >= _MOST_CRASHES:
-                continue
             conf = driver_conf(each.config)
-            key = _SHARED if conf is None else f"{name}-{_digest(conf)}"
-            own.add(key)
-            self._send(name, each, self._ensure(key, conf or {}))
+            key = _driver_key(name, each)
+            if self._crashes[key, self._generation(name, each)] < _MOST_CRASHES:
+                own.add(key)
+                self._send(name, each, self._ensure(key, conf or {}))
         await asyncio.gather(*(self._end(key) for key in self._drivers if key not in own))
 
     def _send(self, name: str, definition: Definition, driver: DriverProcess) -> None:
         """Send it to its driver, unless that has it, as it is now."""
-        generation = _digest([dict(definition.config), definition.start, self._restarts[name]])
+        generation = self._generation(name, definition)
         sent = self._sent.get(name)
-        if sent == (driver.key, generation) or not driver.is_ready:
+        if sent == (driver.key, generation) or not driver.is_ready or monotonic() > self._until:
             return
         if sent is not None and sent[0] != driver.key and sent[0] in self._drivers:
             self._drivers[sent[0]].send({"do": "stop", "name": name})
@@ -238,6 +238,10 @@ class Runner:
         self._live.pop(name, None)
         told = {"config": dict(definition.config), "start": definition.start}
         driver.send({"do": "start", "name": name, "generation": generation, **told})
+
+    def _generation(self, name: str, definition: Definition) -> str:
+        """Stands for what is to run: it changes with the settings, and with each restart."""
+        return _digest([dict(definition.config), definition.start, self._restarts[name]])
 
     async def _write_statuses(self, write: Write) -> None:
         changed: dict[str, Mapping[str, Any] | None] = {}
@@ -259,10 +263,11 @@ class Runner:
             count = 1 if before is None else max(1, len(before.tasks))
             tasks = (TaskStatus("PAUSED"),) * count
             return ConnectorStatus("PAUSED", self._worker_id, tasks=tasks, topics=topics)
-        if self._crashes[name] >= _MOST_CRASHES:
+        key = _driver_key(name, definition)
+        if self._crashes[key, self._generation(name, definition)] >= _MOST_CRASHES:
             reason = (
                 f"the Spark driver has ended {_MOST_CRASHES} times while this connector started; "
-                f"its log says why: {self._log_of(_SHARED)}"
+                f"its log says why: {self._log_of(key)}"
             )
             return ConnectorStatus("FAILED", self._worker_id, reason, topics=topics)
         live = self._live.get(name)
@@ -275,6 +280,12 @@ class Runner:
             tuple(TaskStatus(each["state"], each["trace"]) for each in live["tasks"]),
             tuple(live["topics"]),
         )
+
+
+def _driver_key(name: str, definition: Definition) -> str:
+    """The driver that it runs in; other settings of its own Spark need another one."""
+    conf = driver_conf(definition.config)
+    return _SHARED if conf is None else f"{name}-{_digest(conf)}"
 
 
 def _digest(value: object) -> str:

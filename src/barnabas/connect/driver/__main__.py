@@ -1,6 +1,7 @@
 """A Spark driver: runs the connectors that the service sends, until the service ends.
 
-    in    {"do": "lease", "until": S}             it may run queries until then
+    in    the options of the driver, first
+          {"do": "lease", "until": S}             it may run queries until then
           {"do": "start", "name", "config", "start", "generation"}
           {"do": "stop", "name"}, {"do": "end"}
           {"do": "stop_all", "id"}, {"do": "reset", "config", "start", "id"}    answered by a reply
@@ -157,7 +158,7 @@ def main() -> None:
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     keep_errors_quiet()
     try:
-        Driver(json.loads(sys.argv[1]), out).run()
+        Driver(json.loads(sys.stdin.readline()), out).run()
     except (SparkGone, BrokenPipeError) as error:
         sys.stderr.write(f"{time.ctime()} driver: {error}\n")
         os._exit(1)

@@ -58,7 +58,7 @@ class DriverProcess:
                 sys.executable,
                 "-m",
                 "barnabas.connect.driver",
-                json.dumps(self._options),
+                str(self.log),  # to tell drivers apart; settings may have secrets, and go unseen
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -66,6 +66,7 @@ class DriverProcess:
                 limit=_LINE_LIMIT,
             )
         assert self._process.stdout is not None
+        self.send(self._options)
         try:
             while line := await self._next_line(self._process.stdout):
                 self._take(json.loads(line))

@@ -53,8 +53,7 @@ async def create(context: ApiContext, request: Request) -> Response:
             HTTPStatus.BAD_REQUEST, f"initial_state is RUNNING, PAUSED or STOPPED, not {initial!r}"
         )
     config = _named(name.strip(), texts(body.get("config")))
-    if context.topics.definition(name.strip()) is not None:
-        raise ApiError(HTTPStatus.CONFLICT, f"Connector {name} already exists")
+    _check_new(context, name.strip())
     return await _put(context, name.strip(), config, _INITIAL[initial])
 
 
@@ -182,6 +181,11 @@ def _named(name: str, config: dict[str, str]) -> dict[str, str]:
     return config
 
 
+def _check_new(context: ApiContext, name: str) -> None:
+    if context.topics.definition(name) is not None:
+        raise ApiError(HTTPStatus.CONFLICT, f"Connector {name} already exists")
+
+
 async def _put(
     context: ApiContext, name: str, config: dict[str, str], target: Target | None = None
 ) -> Response:
@@ -194,6 +198,8 @@ async def _put(
             "error(s):\n" + "\n".join(messages) + "\nYou can also find the above list of errors at "
             "the endpoint `/connector-plugins/{connectorType}/config/validate`",
         )
+    if target is not None:
+        _check_new(context, name)  # again: another request may have been faster
     is_new = context.topics.definition(name) is None
     records: dict[str, Any] = {definition_key(name): {"properties": config}}
     if target is not None:

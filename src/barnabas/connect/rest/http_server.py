@@ -12,6 +12,8 @@ from barnabas.connect.rest.answers import ApiError, Request, Response, error_ans
 _log = logging.getLogger("barnabas.connect")
 _MAX_HEAD_BYTES = 32 << 10
 _IDLE_S = 60.0
+_LINGER_S = 5.0
+_LINGER_READS = 2000  # 64 MB
 _MAX_CONNECTIONS = 200
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -72,6 +74,7 @@ class HttpServer:
                 request = await self._read(reader)
         except ApiError as error:
             await _write(writer, error_answer(error.status, str(error)), keep=False)
+            await _linger(reader, writer)
             return False
         if request is None:
             return False
@@ -143,6 +146,15 @@ def _names_this_machine(request: Request) -> bool:
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
     return True
+
+
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Let a client that still sends read the answer: closing now would reset its connection."""
+    writer.write_eof()
+    async with asyncio.timeout(_LINGER_S):
+        for _ in range(_LINGER_READS):
+            if not await reader.read(_MAX_HEAD_BYTES):
+                return
 
 
 async def _write(

@@ -9,7 +9,7 @@ from barnabas.connect.rest.answers import ApiError, Request, Response
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.forwarding import FORWARDED, forward
 from barnabas.connect.state.leadership import NotLeader
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, ProducerFenced
 
 Call = Callable[[ApiContext, Request], Awaitable[Response]]
 
@@ -67,7 +67,7 @@ class Router:
             return await self._by_leader(request)
         try:
             return await route.call(self._context, request)
-        except NotLeader as error:
+        except (NotLeader, ProducerFenced) as error:
             raise _no_leader() from error
         except BarnabasError as error:
             raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from error
