@@ -27,7 +27,7 @@ class HttpServer:
         self._max_body_bytes = max_body_bytes
         self._server: asyncio.Server | None = None
         self._is_local = False
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def listen(self, host: str, port: int) -> int:
         """Take the port, or a free one for 0, which is returned."""
@@ -47,9 +47,10 @@ class HttpServer:
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
-        for each in self._connections:
-            each.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        for writer in self._connections.values():
+            writer.transport.abort()
+        if self._connections:
+            await asyncio.wait(self._connections, timeout=_LINGER_S)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -57,14 +58,14 @@ class HttpServer:
         if len(self._connections) >= _MAX_CONNECTIONS:
             writer.close()
             return
-        self._connections.add(task)
+        self._connections[task] = writer
         try:
             while await self._serve_one(reader, writer):
                 pass
         except (ConnectionError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the client is gone, or says nothing
         finally:
-            self._connections.discard(task)
+            del self._connections[task]
             writer.close()
 
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
