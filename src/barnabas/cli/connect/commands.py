@@ -187,7 +187,7 @@ def offsets(
     ctx: typer.Context,
     name: Name,
     reset: Annotated[
-        bool, typer.Option("--reset", help="Let a stopped connector begin anew.")
+        bool, typer.Option("--reset", help="Let a stopped connector start over.")
     ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,

@@ -96,7 +96,7 @@ class HostedConnectors:
             self._run.remove(query.name)
 
     def reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
-        """Let it begin anew when it is started next; raises `BarnabasError`."""
+        """Let it start over when it is started next; raises `BarnabasError`."""
         pipelines = self._pipelines(config, start)
         reset_pipelines(self._folder, pipelines, tables=False)
 

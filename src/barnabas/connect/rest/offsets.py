@@ -27,7 +27,7 @@ async def get_offsets(context: ApiContext, request: Request) -> Response:
 
 
 async def delete_offsets(context: ApiContext, request: Request) -> Response:
-    """DELETE /connectors/NAME/offsets: a stopped connector begins anew."""
+    """DELETE /connectors/NAME/offsets: a stopped connector starts over."""
     name = request.path[1]
     await _reset(context, name, None)
     await context.write_configs({start_key(name): None})

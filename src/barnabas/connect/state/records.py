@@ -7,7 +7,7 @@
                       leader                   {"worker_id", "url", "epoch", "beat"}
 
 A record without a value deletes. `tasks` are the states of the connector's pipelines, so that one
-record has the whole of a connector's status, and nobody sees half of a change.
+record has the whole of a connector's status, and readers never see half of a change.
 """
 
 from collections.abc import Iterable, Mapping

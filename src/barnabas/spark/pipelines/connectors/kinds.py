@@ -22,7 +22,7 @@ PIPELINE = "pipeline"
 
 _NO_STREAM = {"table"}
 _FOR_TRYING = {"console", "memory"}
-"""They keep no checkpoint: every start would begin anew."""
+"""They keep no checkpoint: every start begins with the first record."""
 
 
 @dataclass(frozen=True)
