@@ -72,6 +72,10 @@ def test_rows_are_due_at_their_rate() -> None:
     numbers.bound(start)
     last = numbers.latest(start)
     assert numbers.latest(last) == last, "a bounded run ends, whatever the time"
+    endless = RowNumbers(0, None, 5)
+    endless.bound({**start, "row": 7})
+    assert endless.latest({**start, "row": 7})["row"] == 12
+    assert endless.latest({**start, "row": 12})["row"] == 12
 
 
 def test_a_batch_is_divided_without_gaps() -> None:

@@ -133,6 +133,12 @@ def test_a_batch_is_bounded(tmp_path: Path) -> None:
     assert bounded.new() == []
 
 
+def test_a_line_that_is_longer_than_a_batch_is_read_whole(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", "x" * 100_000 + "\ny\nz")
+    tail = Tail(tmp_path / "*.log", limit=7)
+    assert [tail.new() for _ in range(3)] == [["x" * 100_000], ["y"], []]
+
+
 def test_a_line_without_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_lines, "_LONGEST_LINE", 10)
     append(tmp_path / "a.log", "x" * 25)

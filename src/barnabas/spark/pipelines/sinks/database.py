@@ -86,6 +86,7 @@ def to_sqlite(
 ) -> DatabaseSink:
     """Write rows to a table of a SQLite file, exactly once.
 
+    - `path`, `table`: the file, which is made if there is none, and the table in it.
     - `key`: columns of a primary key or unique index: a row replaces the one with its key. Without
       it, rows are added.
     - `latest_by`: which one counts of several rows of a batch with the same key: that where this
@@ -109,7 +110,14 @@ def to_duckdb(
     create: bool = False,
     evolve: bool = False,
 ) -> DatabaseSink:
-    """Write rows to a table of a DuckDB file, exactly once. Arguments are those of `to_sqlite`."""
+    """Write rows to a table of a DuckDB file, exactly once.
+
+    - `path`, `table`: the file, which is made if there is none, and the table in it.
+    - `key`: columns of a primary key or unique index; without it, rows are added.
+    - `latest_by`: which row of a batch counts for its key: where this is greatest.
+    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
+    - `create`, `evolve`: make a missing table; add missing columns.
+    """
     return _sink(
         _DUCKDB, path, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
     )
@@ -127,8 +135,12 @@ def to_mysql(
 ) -> DatabaseSink:
     """Write rows to a table of MySQL or MariaDB, exactly once.
 
-    `url` is as `mysql://user:password@host:3306/database`. Other arguments are those of
-    `to_sqlite`.
+    - `url`: as `mysql://user:password@host:3306/database`.
+    - `table`: a name, or `database.name`.
+    - `key`: columns of a primary key or unique index; without it, rows are added.
+    - `latest_by`: which row of a batch counts for its key: where this is greatest.
+    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
+    - `create`, `evolve`: make a missing table; add missing columns.
     """
     mysql_arguments(url)
     return _sink(

@@ -45,7 +45,8 @@ class RowNumbers(Connector):
         return {"row": 0, "began_us": time.time_ns() // 1_000}
 
     def bound(self, start: Position) -> None:
-        del start
+        if not self.rows_per_second and self.count is None:
+            self.count = int(start["row"]) + self.max_rows_per_batch  # else it would never end
         self._until_us = time.time_ns() // 1_000
 
     def latest(self, start: Position) -> Position:

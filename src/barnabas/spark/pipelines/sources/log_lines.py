@@ -96,8 +96,9 @@ class LogLines(Connector):
             if path.stat().st_size < offset or not _begins_as(path, before):
                 offset, generation = 0, generation + 1
         end = _last_line_end(path, offset, min(size, offset + max(left, 0)))
-        if end == offset and size - offset >= _LONGEST_LINE and left > 0:
-            end = offset + min(_LONGEST_LINE, left)  # else it would never go on
+        if end == offset and left == self.max_bytes_per_batch:
+            # A line that is longer than a batch may be is a batch by itself.
+            end = _first_line_end(path, offset, size)
         if before is None and end == 0:
             return None
         if before is not None and end == offset and generation == before["generation"]:
@@ -213,6 +214,21 @@ def _find(identity: str, path: Path) -> Path | None:
     except FileNotFoundError:
         return None
     return None
+
+
+def _first_line_end(path: Path, first: int, end: int) -> int:
+    """The end of the line that begins at an offset, or of as much as a line may have.
+
+    The offset itself if the line is not complete.
+    """
+    limit = min(end, first + _LONGEST_LINE)
+    with path.open("rb") as file:
+        file.seek(first)
+        for low in range(first, limit, _BLOCK):
+            found = file.read(min(_BLOCK, limit - low)).find(b"\n")
+            if found >= 0:
+                return low + found + 1
+    return limit if limit - first == _LONGEST_LINE else first
 
 
 def _last_line_end(path: Path, first: int, end: int) -> int:
