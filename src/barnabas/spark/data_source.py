@@ -1,11 +1,11 @@
 """The data source that Spark uses for `format("barnabas")`.
 
 Spark creates one in a separate process for every request (the schema, the plan of a read), so it
-connects only when that is needed.
+connects, and imports what reads and writes, only when that is needed.
 """
 
 from collections.abc import MutableMapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -18,15 +18,9 @@ from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
-from barnabas.spark.sink.batch_writer import BatchWriter
-from barnabas.spark.sink.options import sink_options
-from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
-from barnabas.spark.source.batch_reader import BatchReader, FilteringBatchReader
-from barnabas.spark.source.options import DECODING, batch_options, stream_options
-from barnabas.spark.source.record_decoding import RecordDecoding
-from barnabas.spark.source.schema import check_schema, schema_of
-from barnabas.spark.source.stream_reader import StreamReader
-from barnabas.spark.source.table_reader import TableReader
+
+if TYPE_CHECKING:
+    from barnabas.spark.source.record_decoding import RecordDecoding
 
 
 class BarnabasDataSource(DataSource):
@@ -46,9 +40,15 @@ class BarnabasDataSource(DataSource):
         return "barnabas"
 
     def schema(self) -> StructType:
+        from barnabas.spark.source.schema import schema_of
+
         return schema_of(headers=self.options.get("includeheaders", "").lower() == "true")
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from barnabas.spark.source.batch_reader import BatchReader, FilteringBatchReader
+        from barnabas.spark.source.options import batch_options
+        from barnabas.spark.source.table_reader import TableReader
+
         freeze_loaded_objects()
         options, decoding = batch_options(self.options), self._decoding(schema)
         if options.table_folder is not None:
@@ -59,11 +59,18 @@ class BarnabasDataSource(DataSource):
         return reader(options, schema, self.parallelism, decoding)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        from barnabas.spark.source.options import stream_options
+        from barnabas.spark.source.stream_reader import StreamReader
+
         options, decoding = stream_options(self.options), self._decoding(schema)
         return StreamReader(options, schema, self.parallelism, decoding)
 
-    def _decoding(self, schema: StructType) -> RecordDecoding | None:
+    def _decoding(self, schema: StructType) -> "RecordDecoding | None":
         """How values are decoded; without it they stay as they are, and the schema is checked."""
+        from barnabas.spark.source.options import DECODING
+        from barnabas.spark.source.record_decoding import RecordDecoding
+        from barnabas.spark.source.schema import check_schema
+
         text = self.options.get(DECODING)
         if text is None:
             check_schema(schema)
@@ -71,10 +78,16 @@ class BarnabasDataSource(DataSource):
         return RecordDecoding.from_option(text)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from barnabas.spark.sink.batch_writer import BatchWriter
+        from barnabas.spark.sink.options import sink_options
+
         freeze_loaded_objects()
         return BatchWriter(sink_options(self.options, streaming=False), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 - Spark's
+        from barnabas.spark.sink.options import sink_options
+        from barnabas.spark.sink.stream_writer import AtLeastOnceWriter, ExactlyOnceWriter
+
         freeze_loaded_objects()
         options = sink_options(self.options, streaming=True)
         if options.exactly_once:
