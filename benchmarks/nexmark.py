@@ -14,4 +14,4 @@ from benchmarks.workloads.nexmark_queries import NEXMARK
 
 
 def measure(bench: Bench) -> list[Row]:
-    return compare_all(bench, NEXMARK, 150_000 if bench.quick else 400_000)
+    return compare_all(bench, NEXMARK, 400_000 if bench.quick else 1_000_000)

@@ -42,11 +42,13 @@ from benchmarks.brokers import BARNABAS, Broker
 
 PACKAGES = "BARNABAS_SPARK_KAFKA_PACKAGES"
 JARS = "BARNABAS_SPARK_KAFKA_JARS"
+STATE = "BARNABAS_SPARK_STATE"
 FORMATS = {BARNABAS: "barnabas", BASELINE: "kafka"}
 PARTITIONS = 4
 
 _SET_CHILD_SUBREAPER = 36
 """Of prctl in Linux."""
+_IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 _DAEMON = "pyspark.daemon"
 _SMALL_BATCHES = 60
 _FILL_ROWS = 50_000
@@ -84,7 +86,15 @@ def connectors(console: Console) -> list[str]:
 @contextmanager
 def session() -> Iterator[SparkSession]:
     """A Spark that has both connectors, if the other one is there."""
-    conf = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g",
+        # Spark's connector keeps producers for ten minutes; their threads would count for others.
+        "spark.kafka.producer.cache.timeout": "1s",
+        "spark.kafka.producer.cache.evictorThreadRunInterval": "1s",
+    }
+    if os.environ.get(STATE) == "memory":
+        conf["spark.sql.streaming.stateStore.providerClass"] = _IN_MEMORY
     for name, variable in (("spark.jars.packages", PACKAGES), ("spark.jars", JARS)):
         if value := os.environ.get(variable):
             conf[name] = value

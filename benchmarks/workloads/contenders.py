@@ -5,8 +5,8 @@ connector   `format("barnabas")`, `from_json` and `to_json`
 Spark's     `format("kafka")`, Spark's own connector, with the same
 
 All are in one session, that of `barnabas.spark`, whose settings suit micro-batches: Spark's own 200
-shuffle partitions would make a multiple of every query. Pipelines keep their state in RocksDB, the
-others where Spark does by default.
+shuffle partitions would make a multiple of every query. All keep their state in RocksDB, as
+pipelines do by default; with BARNABAS_SPARK_STATE=memory, where Spark does by default.
 """
 
 import tempfile
@@ -29,6 +29,7 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_topic,
 )
+from barnabas.spark.pipelines.environment import applied
 from benchmarks.bench import BASELINE, CONNECTOR
 from benchmarks.brokers import BARNABAS, Broker
 from benchmarks.spark_side import Cost, timed
@@ -148,7 +149,9 @@ def _run_query(
         writing = writing.foreachBatch(lambda batch, _: _write(batch, name, target))
     else:
         writing = writing.format(name).options(**target)
-    started = writing.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+    writing = writing.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    with applied(spark, {}):  # what pipelines want of Spark
+        started = writing.start()
     started.awaitTermination()
     return _batch_seconds(started)
 
