@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -80,6 +81,32 @@ async def one_leads(broker: BrokerProcess) -> None:
         await second.task
         await wait_until_async(lambda: first.leadership.is_leader)
         await wait_until_async(lambda: (topics.leader or leader).epoch == 3)
+        first.leadership.resign()
+        await first.task
+
+
+def test_one_that_replaces_a_living_leader_waits_for_its_drivers(broker: BrokerProcess) -> None:
+    asyncio.run(replaces_a_living_leader(broker))
+
+
+async def replaces_a_living_leader(broker: BrokerProcess) -> None:
+    """As when two instances have missed the same leader, and try to replace it together."""
+    settings = settings_for(broker)
+    async with StateTopics(settings) as topics, StateTopics(settings) as others:
+        first = Instance(settings, topics, "first:1")
+        await wait_until_async(lambda: first.leases)
+        ended: list[bool] = []
+
+        async def lead() -> None:
+            ended.append(monotonic() > first.leases[-1])
+            second.resign()
+
+        async def take_lease(_until: float) -> None:
+            pass
+
+        second = Leadership(settings, others, "second:2", "http://second:2", take_lease)
+        await second._lead(None, lead)
+        assert ended == [True], "the lease of the first one has not ended"
         first.leadership.resign()
         await first.task
 

@@ -5,6 +5,9 @@ one before for good: whatever that still writes, heartbeats included, is refused
 no clock decides who may write the state. Clocks decide only when to try: an instance that has seen
 no heartbeat for `takeover_s` takes over, and the drivers of a leader stop by themselves `lease_s`
 after the last acknowledged one.
+
+Two instances may try at the same time. The second one fences a leader whose drivers run: it leads,
+and runs nothing until their lease has ended.
 """
 
 import asyncio
@@ -63,7 +66,7 @@ class Leadership:
             if not await self._has_to_lead():
                 return
             try:
-                await self._lead(lead)
+                await self._lead(self._topics.leader, lead)
             except ProducerFenced:
                 _log.info("another instance leads now")
             except BarnabasError as error:
@@ -94,7 +97,8 @@ class Leadership:
             await asyncio.sleep(_LOOK_S)
         return False
 
-    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
+    async def _lead(self, gone: Leader | None, lead: Callable[[], Awaitable[None]]) -> None:
+        """Lead instead of one that is gone, until this instance resigns or is fenced."""
         producer = Producer(
             self._settings.bootstrap,
             transactional_id=f"{self._settings.group}-leader",
@@ -114,7 +118,8 @@ class Leadership:
             try:
                 await self._heartbeat()
                 _log.info("%s leads, epoch %d", self._worker_id, self._epoch)
-                leading = asyncio.ensure_future(lead())
+                pause_s = 0.0 if _has_stopped(former, gone) else self._timing.takeover_s
+                leading = asyncio.ensure_future(_after(pause_s, lead))
                 try:
                     await self._beat_until(leading)
                 finally:
@@ -148,3 +153,13 @@ class Leadership:
             async with producer.transaction():
                 for topic, key, value in records:
                     await producer.send(topic, value, key)
+
+
+def _has_stopped(former: Leader | None, gone: Leader | None) -> bool:
+    """Whether the drivers of the leader before have stopped, as far as it can be known."""
+    return former is None or former.resigned or former == gone
+
+
+async def _after(pause_s: float, lead: Callable[[], Awaitable[None]]) -> None:
+    await asyncio.sleep(pause_s)
+    await lead()
