@@ -75,6 +75,21 @@ def test_what_debezium_s_connector_is_told_is_a_source_of_changes() -> None:
     assert (sink.topic_per_row, sink.exactly_once) == (True, True)
 
 
+def test_kafka_s_own_file_source_is_a_source_of_lines() -> None:
+    config = {
+        "name": "lines",
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "file": "/var/log/app[1].log",
+        "topic": "lines",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+    }
+    defined = pipeline_of(config)
+    assert "/var/log/app[[]1].log" in defined.sources["source"].describe()
+    assert defined.sink.topics == ("lines",)
+    del config["file"]
+    assert list(check_config(config, HERE).found) == ["file"]
+
+
 def test_a_sink_reads_topics() -> None:
     defined = pipeline_of(
         {

@@ -1,5 +1,6 @@
 """A connector: a name and settings, which say what pipelines it is."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -137,9 +138,14 @@ def _translated(
     try:
         return java.translate(config), kind
     except InvalidArgument as error:
-        named = next((each for each in error.args[0].replace("'", " ").split() if "." in each), "")
-        errors.add(named.rstrip(":") or "connector.class", str(error))
+        errors.add(_named_in(str(error)), str(error))
         return config, None
+
+
+def _named_in(message: str) -> str:
+    """The setting that a translation complains of, which it quotes or begins with."""
+    found = re.match(r"Missing required setting '([^']+)'|([\w.]+):", message)
+    return "connector.class" if found is None else found[1] or found[2]
 
 
 def _divided(

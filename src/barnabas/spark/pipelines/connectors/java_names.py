@@ -4,6 +4,7 @@ A translation takes the settings and returns those of the kind. What it leaves a
 kind under its own name, which refuses what it does not know.
 """
 
+import glob
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -41,8 +42,20 @@ def _postgres_changes(given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def _lines_of_a_file(given: Mapping[str, str]) -> dict[str, str]:
+    found = dict(given)
+    if "file" not in found:
+        raise InvalidArgument("Missing required setting 'file': standard input is not read here")
+    found["pattern"] = glob.escape(found.pop("file"))
+    found.setdefault("transform.sql", "SELECT value FROM source")
+    return found
+
+
 JAVA_NAMES = {
     "io.debezium.connector.postgresql.PostgresConnector": JavaName(
         "from_postgres_changes", _postgres_changes
+    ),
+    "org.apache.kafka.connect.file.FileStreamSourceConnector": JavaName(
+        "from_log_files", _lines_of_a_file
     ),
 }
