@@ -1,7 +1,7 @@
 """Rows in a table of SQLite, DuckDB, MySQL or MariaDB."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -29,8 +29,8 @@ class DatabaseSink(Sink):
     """A table of a database. See `to_sqlite`, `to_duckdb` and `to_mysql`."""
 
     dialect: Dialect
-    place: str
-    """A path, or a URL."""
+    place: str = field(repr=False)
+    """A path, or a URL, which may have a password."""
     table: str
     rows: KeyedRows = KeyedRows()  # noqa: RUF009 - it can't be changed
     create: bool = False
@@ -59,8 +59,8 @@ class DatabaseSink(Sink):
     ) -> DataStreamWriter:
         del environment, output_mode
         self.rows.prepared(rows)  # wrong columns are found before anything starts
-        for field in self.rows.fields(rows):
-            self.dialect.type_name(field, is_key=field.name in self.rows.key)
+        for each in self.rows.fields(rows):
+            self.dialect.type_name(each, is_key=each.name in self.rows.key)
         return rows.writeStream.foreachBatch(self.write)
 
     def write(self, rows: DataFrame, number: int) -> None:

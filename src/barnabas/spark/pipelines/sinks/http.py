@@ -100,10 +100,12 @@ def to_http(
     """Send rows to an HTTP server, as JSON objects, or JSON arrays of `batch_size` objects.
 
     - `url`: may name columns, as `https://shop/items/{id}`.
+    - `method`, `batch_size`: POST, PUT, PATCH or DELETE; how many rows a request has.
     - `body`: the column that is sent as it is, instead of the row as JSON.
     - `headers`: a mapping, or texts as `Authorization: Bearer …`.
     - `idempotency_key`: a column or expression in SQL that identifies a row. Without it the key is
       made of the query, the batch and what is sent, and is the same when a batch comes again.
+    - `idempotency_header`: the header for that key; empty for none.
     - `order_by`: a column or expression by which rows of a batch are sorted.
     - `timeout_s`, `retry_for_s`: how long to wait for an answer; how long to try again after 408,
       425, 429, 5xx and failures of the connection, before the batch fails.

@@ -156,6 +156,7 @@ def to_opensearch(
 ) -> OpenSearchSink:
     """Write rows as documents of an OpenSearch or Elasticsearch.
 
+    - `url`, `index`: as `http://localhost:9200`, and the index that documents go to.
     - `key`: the columns whose values, with `|` between them, are the document's id.
     - `latest_by`, `delete_when`: as with `to_postgres`.
     - `headers`: a mapping, or texts as `Authorization: Basic …`.

@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -37,7 +37,7 @@ _TIMEOUT_S = 10
 class RedisSink(Sink):
     """A Redis. See `to_redis`."""
 
-    url: str
+    url: str = field(repr=False)
     rows: KeyedRows
     prefix: str = ""
     kind: Kind = "json"

@@ -51,6 +51,7 @@ def from_query(
     """The rows of a query or table: those that are new since the last batch, or all now and then.
 
     - `url`: `sqlite:PATH`, `duckdb:PATH`, `postgresql://…` or `mysql://…`.
+    - `query`: a query, or the name of a table.
     - `schema`: the columns to read, in Spark's DDL.
     - `id`: a column that grows with every row; rows after the last one seen are read.
     - `timestamp`: a column that says when a row has changed; with `id`, which tells rows of the
