@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.spark.pipelines.operations.state_tables import JOIN, WITH_VARIABLES, StateTable
+from barnabas.spark.pipelines.state_files.memory_store import read_memory_partition
 from barnabas.spark.pipelines.state_files.state_store import read_partition
 from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
 from barnabas.spark.pipelines.state_files.unsafe_row import read_row
 
 _CONF = "spark.sql.streaming.stateStore."
+_PROVIDER = f"{_CONF}providerClass"
+_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
+_ROCKSDB = f"{_PACKAGE}RocksDBStateStoreProvider"
+_IN_MEMORY = f"{_PACKAGE}HDFSBackedStateStoreProvider"
 _READABLE = {
-    f"{_CONF}providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    f"{_CONF}encodingFormat": "unsaferow",
-    f"{_CONF}compression.codec": "lz4",
-    f"{_CONF}rowChecksum.enabled": "false",
-    f"{_CONF}checkpointFormatVersion": "1",
+    _PROVIDER: (_ROCKSDB, _IN_MEMORY),
+    f"{_CONF}encodingFormat": ("unsaferow",),
+    f"{_CONF}compression.codec": ("lz4",),
+    f"{_CONF}rowChecksum.enabled": ("false",),
+    f"{_CONF}checkpointFormatVersion": ("1",),
 }
 """Settings of a query, as its checkpoint has them, with the values that this reader knows."""
 
@@ -43,7 +46,7 @@ def read_state_rows(checkpoint: Path, table: StateTable) -> StateRows:
     """
     if table.operator.startswith(WITH_VARIABLES):
         raise UnreadableState(f"state of {table.operator}")
-    _check_conf(checkpoint, table.batch)
+    is_in_memory = _provider(checkpoint, table.batch) == _IN_MEMORY
     folder = checkpoint / "state" / table.options["operatorId"]
     store, prefix_columns, partitions = _store(folder, table)
     key, value = _schema(_partition_folder(folder, 0, store) / "_metadata" / "schema")
@@ -54,6 +57,11 @@ def read_state_rows(checkpoint: Path, table: StateTable) -> StateRows:
     def rows() -> Iterator[list[Any]]:
         for number in range(partitions):
             place = _partition_folder(folder, number, store)
+            if is_in_memory:
+                for key_bytes, value_bytes in read_memory_partition(place, table.batch + 1):
+                    keys = [] if is_join else read_row(key_bytes, key)
+                    yield [*keys, *read_row(value_bytes, value)[: len(shown)]]
+                continue
             for key_bytes, value_bytes in read_partition(place, table.batch + 1):
                 keys = [] if is_join else _key(key_bytes, key, prefix_columns)
                 yield [*keys, *read_row(value_bytes[1:], value)[: len(shown)]]
@@ -61,13 +69,14 @@ def read_state_rows(checkpoint: Path, table: StateTable) -> StateRows:
     return StateRows(names, rows())
 
 
-def _check_conf(checkpoint: Path, batch: int) -> None:
-    """Raise if the query's settings for its state are not those that this reader knows."""
+def _provider(checkpoint: Path, batch: int) -> str:
+    """The kind of store; raises if the query's settings are not those that this reader knows."""
     _version, metadata, *_offsets = (checkpoint / "offsets" / str(batch)).read_text().split("\n")
-    conf = json.loads(metadata).get("conf", {})
+    conf: dict[str, str] = json.loads(metadata).get("conf", {})
     for name, known in _READABLE.items():
-        if conf.get(name, known) != known:
+        if conf.get(name, known[0]) not in known:
             raise UnreadableState(f"{name}={conf[name]}")
+    return conf.get(_PROVIDER, _ROCKSDB)
 
 
 def _store(folder: Path, table: StateTable) -> tuple[str, int, int]:

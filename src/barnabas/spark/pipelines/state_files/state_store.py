@@ -1,4 +1,4 @@
-"""Keys and values of one partition of a state store.
+"""Keys and values of one partition of a state store of RocksDB.
 
     VERSION.zip          a snapshot: `metadata` names its sorted tables in SSTs/
     VERSION.changelog    what has changed since the version before
@@ -23,11 +23,11 @@ _NEWER_THAN_ANY = -(1 << 63)
 
 def read_partition(folder: Path, version: int) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values at a version, by key. Sorted tables are read as far as they are needed."""
-    snapshot = _newest_snapshot(folder, version)
+    snapshot = newest_version(folder, ".zip", version)
     changed: dict[bytes, bytes | None] = {}
     for number in range(snapshot + 1, version + 1):
-        changed.update(read_changelog(_content(folder / f"{number}.changelog")))
-    tables = [read_sorted_table(_content(each)) for each in _sorted_tables(folder, snapshot)]
+        changed.update(read_changelog(content_of(folder / f"{number}.changelog")))
+    tables = [read_sorted_table(content_of(each)) for each in _sorted_tables(folder, snapshot)]
     changes = (Entry(key, _NEWER_THAN_ANY, changed[key]) for key in sorted(changed))
     entries = heapq.merge(changes, *tables, key=lambda each: each[:2])
     for key, of_key in groupby(entries, key=lambda each: each.key):
@@ -36,9 +36,9 @@ def read_partition(folder: Path, version: int) -> Iterator[tuple[bytes, bytes]]:
             yield key, newest
 
 
-def _newest_snapshot(folder: Path, version: int) -> int:
+def newest_version(folder: Path, suffix: str, version: int) -> int:
     """The version of the last snapshot up to a version; 0 stands for an empty store."""
-    names = (each.stem for each in folder.glob("*.zip") if each.stem.isdecimal())
+    names = (each.stem for each in folder.glob(f"*{suffix}") if each.stem.isdecimal())
     return max((number for number in map(int, names) if number <= version), default=0)
 
 
@@ -54,7 +54,7 @@ def _sorted_tables(folder: Path, snapshot: int) -> list[Path]:
     return [folder / "SSTs" / each["dfsSstFileName"] for each in found["sstFiles"]]
 
 
-def _content(file: Path) -> bytes:
+def content_of(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except FileNotFoundError:
