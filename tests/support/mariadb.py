@@ -18,13 +18,14 @@ _TOOLS = ("mariadbd", "mariadb-install-db")
 class MariaDb:
     """A server with a database `shop` and a user `root` without a password."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         for name in _TOOLS:
             if find_tool(name) is None:
                 pytest.skip(missing(name))
         self.folder = Path(tempfile.mkdtemp(prefix="my-"))
         self._data = self.folder / "data"
         self.socket = self.folder / "s"
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
         install = _real("mariadb-install-db")
         done = subprocess.run(
@@ -62,6 +63,7 @@ class MariaDb:
                     "--innodb-flush-log-at-trx-commit=2",  # processes are killed, not machines
                     "--innodb-buffer-pool-size=32M",
                     "--default-time-zone=+09:00",  # what is written must not depend on it
+                    *self._options,
                     *self._user(),
                 ],
                 stdout=log,

@@ -14,8 +14,9 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
+from barnabas.changes.events import Change
 from barnabas.changes.postgres.changes import PostgresChanges
-from barnabas.changes.postgres.events import Change, Event
+from barnabas.changes.postgres.events import Event
 from barnabas.changes.postgres.position import ChangePosition, position_of
 from barnabas.changes.postgres.settings import ChangeSettings, change_settings
 from barnabas.changes.postgres.values import PLAIN

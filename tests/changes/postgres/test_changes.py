@@ -10,8 +10,8 @@ from random import Random
 
 import psycopg
 
+from barnabas.changes.events import Change, TransactionEnd
 from barnabas.changes.postgres.changes import PostgresChanges
-from barnabas.changes.postgres.events import Change, TransactionEnd
 from barnabas.changes.postgres.position import ChangePosition, position_of
 from tests.changes.postgres.conftest import Read, Settings
 from tests.changes.postgres.replica import Replica, plain

@@ -12,10 +12,10 @@ from random import Random
 import psycopg
 import pytest
 
+from barnabas.changes.events import Change
 from barnabas.changes.postgres.changes import PostgresChanges
 from barnabas.changes.postgres.connection import ChangesError
 from barnabas.changes.postgres.envelope import Envelope
-from barnabas.changes.postgres.events import Change
 from barnabas.changes.postgres.position import ChangePosition, position_of
 from barnabas.changes.postgres.settings import change_settings
 from tests.changes.postgres.conftest import Read, Settings

@@ -5,9 +5,9 @@ from base64 import b64encode
 import psycopg
 import pytest
 
+from barnabas.changes.errors import ChangesError
+from barnabas.changes.events import Change
 from barnabas.changes.postgres.changes import PostgresChanges
-from barnabas.changes.postgres.connection import ChangesError
-from barnabas.changes.postgres.events import Change
 from barnabas.changes.postgres.lsn import format_lsn, parse_lsn
 from barnabas.changes.postgres.position import ChangePosition
 from barnabas.changes.postgres.settings import change_settings

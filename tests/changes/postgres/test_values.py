@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.changes.postgres.calendar_text import (
+from barnabas.changes.calendar_text import (
     days_of,
     interval_parts,
     interval_text,

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from barnabas.changes.postgres.connection import ChangesError
+from barnabas.changes.errors import ChangesError
 from barnabas.errors import InvalidArgument
 from barnabas.spark.changes.change_columns import schema_of
 from barnabas.spark.changes.data_source import PostgresChangesDataSource

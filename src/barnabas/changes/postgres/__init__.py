@@ -2,7 +2,7 @@
 
 changes        `PostgresChanges`: positions, and the events between them
 settings       settings, under Debezium's names
-envelope       events as records, in Debezium's envelope
+envelope       events as records
 
 slot           the replication slot and the publication
 slot_log       the log as the slot gives it
@@ -14,11 +14,9 @@ connection     connections, and errors in a line
 position       how far a stream was read, as it is saved
 
 events         changes, from the messages of transactions
-table_shape    a table as its rows are written
-table_filter   which tables and columns are read
+table_shape    the shape of a table, from what the database says of it
 pgoutput       messages of the plugin, from bytes
 values         values: from PostgreSQL's text to JSON
-calendar_text  dates and times for it
 nested_text    arrays and hstores for it
 type_catalog   types of columns, by their numbers
 lsn            positions in the log

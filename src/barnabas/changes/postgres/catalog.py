@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from barnabas.changes.postgres.connection import ChangesError
+from barnabas.changes.errors import ChangesError
 from barnabas.changes.postgres.pgoutput import Column, Relation
-from barnabas.changes.postgres.table_filter import TableFilter
 from barnabas.changes.postgres.type_catalog import TypeRow
+from barnabas.changes.table_filter import TableFilter
 
 if TYPE_CHECKING:
     from psycopg import Connection

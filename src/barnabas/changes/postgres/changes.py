@@ -18,6 +18,7 @@ import time
 from collections.abc import Collection, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from barnabas.changes.events import Change
 from barnabas.changes.postgres import slot
 from barnabas.changes.postgres.catalog import (
     Table,
@@ -29,7 +30,7 @@ from barnabas.changes.postgres.catalog import (
     type_rows,
 )
 from barnabas.changes.postgres.connection import KeptConnection, explained
-from barnabas.changes.postgres.events import Change, Event, EventAssembler
+from barnabas.changes.postgres.events import Event, EventAssembler
 from barnabas.changes.postgres.incremental import (
     IncrementalSnapshots,
     has_chunk,
@@ -37,21 +38,14 @@ from barnabas.changes.postgres.incremental import (
 )
 from barnabas.changes.postgres.lsn import parse_lsn
 from barnabas.changes.postgres.pgoutput import Relation, decode
-from barnabas.changes.postgres.position import (
-    ChangePosition,
-    SnapshotPosition,
-)
+from barnabas.changes.postgres.position import ChangePosition
 from barnabas.changes.postgres.settings import ChangeSettings
 from barnabas.changes.postgres.slot_log import SlotLog
-from barnabas.changes.postgres.snapshot import (
-    chunk_end,
-    chunks,
-    reading,
-    reading_after,
-    rows_of,
-)
-from barnabas.changes.postgres.table_shape import TableShape, shape_of
+from barnabas.changes.postgres.snapshot import reading, reading_after, rows_of
+from barnabas.changes.postgres.table_shape import shape_of
 from barnabas.changes.postgres.type_catalog import TypeCatalog
+from barnabas.changes.snapshot_position import SnapshotPosition, chunk_end, chunks
+from barnabas.changes.table_shape import TableShape
 from barnabas.errors import DataLost
 
 if TYPE_CHECKING:

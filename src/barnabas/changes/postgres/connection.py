@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from barnabas.changes.errors import ChangesError, first_line
 from barnabas.changes.postgres.settings import ChangeSettings
-from barnabas.errors import BarnabasError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -28,10 +28,6 @@ _SESSION = {
     "statement_timeout": "0",
     "timezone": "UTC",
 }
-
-
-class ChangesError(BarnabasError):
-    """The changes of a database can't be read; the message says what to do."""
 
 
 def connect(settings: ChangeSettings, *, replication: bool = False) -> "Connection[Any]":
@@ -100,12 +96,6 @@ def where(settings: ChangeSettings) -> str:
     port = f":{settings.port}" if settings.port else ""
     user = f" as {settings.user}" if settings.user else ""
     return f"database {settings.dbname} at {host}{port}{user}"
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error message; the lines after it are details."""
-    text = str(error).strip()
-    return text.splitlines()[0].rstrip() if text else type(error).__name__
 
 
 @contextmanager

@@ -5,12 +5,12 @@ has it: whoever keeps rows by their key needs no more than that.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from barnabas.changes.events import Change, Operation, Transaction, TransactionEnd, TransactionStart
 from barnabas.changes.postgres.pgoutput import (
-    UNCHANGED,
     Begin,
     Commit,
     Delete,
@@ -19,64 +19,12 @@ from barnabas.changes.postgres.pgoutput import (
     MalformedMessage,
     Message,
     Relation,
-    Row,
     Truncate,
     TypeName,
     Update,
 )
-from barnabas.changes.postgres.table_shape import TableShape
-
-Operation = Literal["c", "u", "d", "r", "t"]
-
-
-class Transaction(NamedTuple):
-    """The transaction that a change is part of."""
-
-    transaction_id: int
-    commit_lsn: int
-    commit_time_us: int
-    before_lsn: int
-    """Where the one before ended, or the read started."""
-
-
-class Change(NamedTuple):
-    """A change of one row, or of a whole table (truncate)."""
-
-    op: Operation
-    table: TableShape
-    lsn: int
-    time_us: int
-    """Of the commit; of a snapshot, when it was taken."""
-    before: Row | None
-    after: Row | None
-    transaction: Transaction | None
-    """None in a snapshot."""
-    total_order: int
-    """Its number within the transaction, from 1 on."""
-    table_order: int
-    """Its number among the transaction's changes of the same table."""
-    newkey: bool = False
-    """Whether it is half of an update that changed the key: of a delete, a create follows."""
-    is_incremental: bool = False
-    """Whether it is a row of an incremental snapshot."""
-
-    @property
-    def row(self) -> Row | None:
-        """The row as it is now, or as it was if it is deleted."""
-        return self.before if self.op == "d" else self.after
-
-
-class TransactionStart(NamedTuple):
-    """Before the first change of a transaction."""
-
-    transaction: Transaction
-
-
-class TransactionEnd(NamedTuple):
-    """After its last one, with the numbers of changes by table."""
-
-    transaction: Transaction
-    counts: Mapping[str, int]
+from barnabas.changes.rows import UNCHANGED, Row
+from barnabas.changes.table_shape import TableShape
 
 
 class MessageEvent(NamedTuple):

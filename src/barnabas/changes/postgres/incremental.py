@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Any
 from barnabas.changes.postgres import slot
 from barnabas.changes.postgres.catalog import table_named, tables_of
 from barnabas.changes.postgres.connection import explained
-from barnabas.changes.postgres.position import (
-    ChangePosition,
-    IncrementalPosition,
-    SnapshotPosition,
-)
+from barnabas.changes.postgres.position import ChangePosition, IncrementalPosition
 from barnabas.changes.postgres.settings import ChangeSettings
 from barnabas.changes.postgres.signals import delete_signals, followed, pending_signals
 from barnabas.changes.postgres.snapshot import next_chunk
+from barnabas.changes.snapshot_position import SnapshotPosition
 
 if TYPE_CHECKING:
     from psycopg import Connection

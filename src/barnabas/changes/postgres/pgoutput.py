@@ -13,9 +13,9 @@ and values in binary format. Neither is sent unless it is asked for.
 
 import struct
 from collections.abc import Callable
-from enum import Enum
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from barnabas.changes.rows import UNCHANGED, Row, Value
 from barnabas.errors import BarnabasError
 
 POSTGRES_EPOCH_US: Final = 946_684_800_000_000
@@ -24,18 +24,6 @@ POSTGRES_EPOCH_US: Final = 946_684_800_000_000
 
 class MalformedMessage(BarnabasError):  # noqa: N818 - its name says what is wrong
     """Bytes that are no message of pgoutput, version 1."""
-
-
-class Unchanged(Enum):
-    """A large value (TOAST) that an update has not changed, and that is not in the message."""
-
-    UNCHANGED = "unchanged"
-
-
-UNCHANGED: Final = Unchanged.UNCHANGED
-
-Value: TypeAlias = str | Literal[Unchanged.UNCHANGED] | None
-Row: TypeAlias = tuple[Value, ...]
 
 
 class Begin(NamedTuple):

@@ -18,19 +18,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from barnabas.changes.postgres.lsn import format_lsn, parse_lsn
-from barnabas.errors import InvalidArgument
-
-
-class SnapshotPosition(NamedTuple):
-    """What is still to be read of a snapshot."""
-
-    name: str | None
-    """That of the exported snapshot, which is gone once the process that took it is."""
-    time_us: int
-    tables: tuple[str, ...]
-    """As PostgreSQL quotes them; never empty."""
-    after: tuple[str, ...] | None
-    """The key of the last row that was read of the first table."""
+from barnabas.changes.snapshot_position import (
+    SnapshotPosition,
+    not_a_position,
+    snapshot_position_of,
+)
 
 
 class IncrementalPosition(NamedTuple):
@@ -75,36 +67,17 @@ def position_of(saved: Mapping[str, Any]) -> ChangePosition:
     try:
         position = ChangePosition(
             parse_lsn(saved["lsn"]),
-            None if saved.get("snapshot") is None else _snapshot(saved["snapshot"]),
+            None if saved.get("snapshot") is None else snapshot_position_of(saved["snapshot"]),
             None if saved.get("incremental") is None else _incremental(saved["incremental"]),
             tuple(saved.get("signals", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidArgument(
-            f"{dict(saved)!r} is not the position of a stream of changes ({error}): was the "
-            "checkpoint written by another source?"
-        ) from None
-    for part in (position.snapshot, position.incremental):
-        if part is not None and not part.tables:
-            raise InvalidArgument(f"{dict(saved)!r} is the position of a snapshot without tables")
+        raise not_a_position(saved, error) from None
     return position
 
 
-def _snapshot(found: Mapping[str, Any]) -> SnapshotPosition:
-    tables = tuple(found["tables"])
-    return SnapshotPosition(found["name"], int(found["time_us"]), tables, _key(found))
-
-
 def _incremental(found: Mapping[str, Any]) -> IncrementalPosition:
+    rest = snapshot_position_of({"name": None, **found})
     return IncrementalPosition(
-        parse_lsn(found["lsn"]),
-        int(found["time_us"]),
-        tuple(found["tables"]),
-        _key(found),
-        bool(found["is_paused"]),
+        parse_lsn(found["lsn"]), rest.time_us, rest.tables, rest.after, bool(found["is_paused"])
     )
-
-
-def _key(found: Mapping[str, Any]) -> tuple[str, ...] | None:
-    after = found["after"]
-    return None if after is None else tuple(after)

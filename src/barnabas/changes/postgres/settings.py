@@ -5,23 +5,26 @@ says so. Errors never show the value of a password.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Final, Literal
 
-from barnabas.changes.postgres.table_filter import TableFilter, patterns
-from barnabas.changes.postgres.values import (
-    BinaryMode,
-    DecimalMode,
-    HstoreMode,
-    IntervalMode,
-    Representation,
-    TimeMode,
+from barnabas.changes.json_values import BinaryMode, DecimalMode, TimeMode
+from barnabas.changes.postgres.values import HstoreMode, IntervalMode, Representation
+from barnabas.changes.setting_values import (
+    boolean,
+    check_names,
+    choice,
+    number,
+    operations,
+    optional,
+    parsed,
+    required,
+    snapshot_mode,
+    topic_prefix,
 )
+from barnabas.changes.table_filter import TableFilter, patterns
 from barnabas.errors import InvalidArgument
-
-T = TypeVar("T")
 
 SnapshotMode = Literal["initial", "initial_only", "no_data", "always", "when_needed"]
 AutocreateMode = Literal["all_tables", "filtered", "disabled"]
@@ -29,8 +32,6 @@ AutocreateMode = Literal["all_tables", "filtered", "disabled"]
 UNAVAILABLE_VALUE: Final = "__debezium_unavailable_value"
 
 _SLOT = re.compile(r"[a-z0-9_]{1,63}")
-_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
-_OPERATIONS = {"c", "u", "d", "t"}
 
 
 @dataclass(frozen=True)
@@ -70,58 +71,53 @@ class ChangeSettings:
 
 def change_settings(given: Mapping[str, str]) -> ChangeSettings:
     """Checked settings; raises `InvalidArgument`, which names the setting and what to write."""
-    for name, text in given.items():
-        _check_name(name, text)
+    check_names(given, SETTINGS, _ONLY, _INSTEAD)
 
     def value(name: str, default: str | None = None) -> str | None:
         return given.get(name, default)
 
-    prefix = _required(given, "topic.prefix", "the name that topics start with, such as shop")
-    if not _TOPIC.fullmatch(prefix):
-        raise InvalidArgument(
-            f"topic.prefix={prefix!r}: use letters, digits, '.', '_' and '-', as topics have them"
-        )
+    prefix = topic_prefix(given)
     slot = value("slot.name") or default_slot(prefix)
     if not _SLOT.fullmatch(slot):
         raise InvalidArgument(
             f"slot.name={slot!r}: PostgreSQL takes at most 63 lower-case letters, digits and '_'"
         )
     return ChangeSettings(
-        dbname=_required(given, "database.dbname", "the database whose changes are read"),
+        dbname=required(given, "database.dbname", "the database whose changes are read"),
         topic_prefix=prefix,
         hostname=value("database.hostname"),
-        port=_optional(given, "database.port", _number(1, 65_535)),
+        port=optional(given, "database.port", number(1, 65_535)),
         user=value("database.user"),
         password=value("database.password"),
         connection={
             of_libpq: given[name] for name, of_libpq in _CONNECTION.items() if name in given
         },
         tables=TableFilter(
-            *(patterns(name, given.get(name, "")) for name in _LISTS),
+            _SYSTEM_SCHEMAS, *(patterns(name, given.get(name, "")) for name in _LISTS)
         ),
         slot_name=slot,
         publication_name=value("publication.name") or slot,
-        autocreate=_choice(given, "publication.autocreate.mode", AutocreateMode, "filtered"),
-        snapshot_mode=_snapshot_mode(given),
-        snapshot_rows=_parsed(given, "snapshot.fetch.size", "50000", _number(1)),
-        signal_table=_parsed(given, "signal.data.collection", "", _table_name),
-        incremental_rows=_parsed(given, "incremental.snapshot.chunk.size", "20000", _number(1)),
-        skipped_operations=_operations(given),
+        autocreate=choice(given, "publication.autocreate.mode", AutocreateMode, "filtered"),
+        snapshot_mode=snapshot_mode(given, SnapshotMode),
+        snapshot_rows=parsed(given, "snapshot.fetch.size", "50000", number(1)),
+        signal_table=parsed(given, "signal.data.collection", "", _table_name),
+        incremental_rows=parsed(given, "incremental.snapshot.chunk.size", "20000", number(1)),
+        skipped_operations=operations(given),
         message_prefixes=patterns(
             "message.prefix.include.list", given.get("message.prefix.include.list", "")
         ),
-        tombstones=_parsed(given, "tombstones.on.delete", "true", _boolean),
-        transaction_metadata=_parsed(given, "provide.transaction.metadata", "false", _boolean),
-        heartbeat_ms=_parsed(given, "heartbeat.interval.ms", "0", _number(0)),
-        slot_retries=_parsed(given, "slot.max.retries", "6", _number(0)),
-        slot_retry_delay_ms=_parsed(given, "slot.retry.delay.ms", "1000", _number(0)),
+        tombstones=parsed(given, "tombstones.on.delete", "true", boolean),
+        transaction_metadata=parsed(given, "provide.transaction.metadata", "false", boolean),
+        heartbeat_ms=parsed(given, "heartbeat.interval.ms", "0", number(0)),
+        slot_retries=parsed(given, "slot.max.retries", "6", number(0)),
+        slot_retry_delay_ms=parsed(given, "slot.retry.delay.ms", "1000", number(0)),
         unavailable_value=given.get("unavailable.value.placeholder", UNAVAILABLE_VALUE),
         representation=Representation(
-            _choice(given, "decimal.handling.mode", DecimalMode, "precise"),
-            _choice(given, "time.precision.mode", TimeMode, "adaptive"),
-            _choice(given, "binary.handling.mode", BinaryMode, "bytes"),
-            _choice(given, "interval.handling.mode", IntervalMode, "numeric"),
-            _choice(given, "hstore.handling.mode", HstoreMode, "json"),
+            choice(given, "decimal.handling.mode", DecimalMode, "precise"),
+            choice(given, "time.precision.mode", TimeMode, "adaptive"),
+            choice(given, "binary.handling.mode", BinaryMode, "bytes"),
+            choice(given, "interval.handling.mode", IntervalMode, "numeric"),
+            choice(given, "hstore.handling.mode", HstoreMode, "json"),
         ),
     )
 
@@ -137,6 +133,7 @@ _CONNECTION = {
     "database.sslcert": "sslcert",
     "database.sslkey": "sslkey",
 }
+_SYSTEM_SCHEMAS = frozenset({"pg_catalog", "information_schema", "pg_toast"})
 _LISTS = (
     "schema.include.list",
     "schema.exclude.list",
@@ -180,14 +177,14 @@ SETTINGS: Final = frozenset(
 """Names of settings that have an effect."""
 
 _ONLY = {
-    "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
-    "plugin.name": "pgoutput",
-    "tasks.max": "1",
-    "slot.drop.on.stop": "false",
-    "key.converter.schemas.enable": "false",
-    "value.converter.schemas.enable": "false",
-    "include.unknown.datatypes": "true",
-    "signal.enabled.channels": "source",
+    "connector.class": ["io.debezium.connector.postgresql.PostgresConnector"],
+    "plugin.name": ["pgoutput"],
+    "tasks.max": ["1"],
+    "slot.drop.on.stop": ["false"],
+    "key.converter.schemas.enable": ["false"],
+    "value.converter.schemas.enable": ["false"],
+    "include.unknown.datatypes": ["true"],
+    "signal.enabled.channels": ["source"],
 }
 """Settings of Debezium that have one value here."""
 
@@ -205,88 +202,7 @@ _INSTEAD = {
 }
 
 
-def _check_name(name: str, value: str) -> None:
-    if name in SETTINGS:
-        return
-    if name in _ONLY:
-        if value != _ONLY[name]:
-            raise InvalidArgument(f"{name}={value!r}: only {_ONLY[name]} is supported")
-        return
-    if name in _INSTEAD:
-        raise InvalidArgument(f"{name} is not supported: {_INSTEAD[name]}")
-    like = get_close_matches(name.lower(), SETTINGS, 1, 0.6)
-    hint = f"did you mean {like[0]}?" if like else "leave it out"
-    raise InvalidArgument(f"unknown setting {name!r}: {hint}")
-
-
-def _required(given: Mapping[str, str], name: str, what: str) -> str:
-    value = given.get(name)
-    if not value:
-        raise InvalidArgument(f"set {name}: {what}")
-    return value
-
-
-def _parsed(given: Mapping[str, str], name: str, default: str, parse: Callable[[str], T]) -> T:
-    text = given.get(name, default)
-    try:
-        return parse(text.strip())
-    except ValueError as error:
-        raise InvalidArgument(f"{name}={text!r}: {error}") from None
-
-
-def _optional(given: Mapping[str, str], name: str, parse: Callable[[str], T]) -> T | None:
-    return _parsed(given, name, "", parse) if name in given else None
-
-
-def _number(least: int, most: int | None = None) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        bounds = f"{least} or more" if most is None else f"{least} to {most}"
-        if not text.isdecimal() or not least <= int(text) <= (int(text) if most is None else most):
-            raise ValueError(f"use a number, {bounds}")
-        return int(text)
-
-    return parse
-
-
 def _table_name(text: str) -> str:
     if text and not all(text.partition(".")):
         raise ValueError("use schema.table, such as public.debezium_signal")
     return text
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("use true or false")
-    return text.lower() == "true"
-
-
-def _choice(given: Mapping[str, str], name: str, choices: Any, default: str) -> Any:
-    names = [each for each in get_args(choices) if each != "plain"]
-
-    def parse(text: str) -> str:
-        if text not in names:
-            raise ValueError(f"use {', '.join(names[:-1])} or {names[-1]}")
-        return text
-
-    return _parsed(given, name, default, parse)
-
-
-def _snapshot_mode(given: Mapping[str, str]) -> SnapshotMode:
-    older = {"never": "no_data", "schema_only": "no_data"}
-    text = given.get("snapshot.mode", "initial")
-    mode: SnapshotMode = _choice(
-        {"snapshot.mode": older.get(text, text)}, "snapshot.mode", SnapshotMode, "initial"
-    )
-    return mode
-
-
-def _operations(given: Mapping[str, str]) -> frozenset[str]:
-    def parse(text: str) -> frozenset[str]:
-        found = frozenset(each.strip() for each in text.split(","))
-        if found == {"none"}:
-            return frozenset()
-        if not found <= _OPERATIONS:
-            raise ValueError("use none, or some of c, u, d, t with commas")
-        return found
-
-    return _parsed(given, "skipped.operations", "t", parse)

@@ -15,8 +15,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from barnabas.changes.errors import ChangesError
 from barnabas.changes.postgres.catalog import Table
-from barnabas.changes.postgres.connection import ChangesError, explained
+from barnabas.changes.postgres.connection import explained
 from barnabas.changes.postgres.position import IncrementalPosition
 from barnabas.changes.postgres.settings import ChangeSettings
 

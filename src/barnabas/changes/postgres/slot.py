@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from barnabas.changes.postgres.connection import ChangesError, connect, explained, where
+from barnabas.changes.errors import ChangesError
+from barnabas.changes.postgres.connection import connect, explained, where
 from barnabas.changes.postgres.lsn import format_lsn, parse_lsn
 from barnabas.changes.postgres.settings import ChangeSettings
 from barnabas.errors import DataLost

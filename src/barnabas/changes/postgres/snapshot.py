@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from barnabas.changes.postgres.catalog import Table
-from barnabas.changes.postgres.pgoutput import Relation, Row
-from barnabas.changes.postgres.position import SnapshotPosition
+from barnabas.changes.postgres.pgoutput import Relation
+from barnabas.changes.rows import Row
+from barnabas.changes.snapshot_position import SnapshotPosition
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -52,24 +53,6 @@ def next_chunk(
         return rest._replace(after=tuple(end))
     left = rest.tables[1:]
     return rest._replace(tables=left, after=None) if left else None
-
-
-def chunks(start: SnapshotPosition, end: SnapshotPosition | None) -> Iterator[SnapshotPosition]:
-    """The parts of tables between two positions: each with its first table and start."""
-    at: SnapshotPosition | None = start
-    while at is not None and at != end:
-        yield at
-        if end is not None and at.tables == end.tables:
-            return
-        left = at.tables[1:]
-        at = at._replace(tables=left, after=None) if left else None
-
-
-def chunk_end(at: SnapshotPosition, end: SnapshotPosition | None) -> tuple[str, ...] | None:
-    """The last key of a part; None for all the rest of its table."""
-    if end is None or end.tables != at.tables:
-        return None
-    return end.after
 
 
 def rows_of(

@@ -14,20 +14,22 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Literal
 
-from barnabas.changes.postgres import calendar_text as calendar
+from barnabas.changes import calendar_text as calendar
+from barnabas.changes.json_values import (
+    BINARY,
+    BinaryMode,
+    Converter,
+    DecimalMode,
+    TimeMode,
+    decimal_json,
+    double_json,
+    quoted,
+)
 from barnabas.changes.postgres.nested_text import Nested, array_elements, hstore_pairs
 from barnabas.changes.postgres.type_catalog import PostgresType
 
-Converter: TypeAlias = Callable[[str], str]
-
-DecimalMode = Literal["precise", "double", "string", "plain"]
-TimeMode = Literal[
-    "adaptive", "adaptive_time_microseconds", "connect", "microseconds", "isostring", "plain"
-]
-BinaryMode = Literal["bytes", "base64", "base64-url-safe", "hex"]
 IntervalMode = Literal["numeric", "string"]
 HstoreMode = Literal["json", "map"]
 
@@ -35,8 +37,6 @@ _MICROSECOND_DIGITS = 6
 _MILLISECOND_DIGITS = 3
 _MODIFIER_HEADER = 4
 _MONEY_SCALE = 2
-_SHORT = 1_000
-"""Python turns texts of so many digits into integers; of more than 4,300, it does not."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,6 @@ class Representation:
 
 PLAIN = Representation("plain", "plain", "bytes", "string", "json")
 """As Spark reads it."""
-
-quoted: Converter = json.encoder.encode_basestring
-"""A text as a JSON string."""
 
 
 def converter(of: PostgresType, modifier: int, shown: Representation) -> Converter:
@@ -72,7 +69,7 @@ def converter(of: PostgresType, modifier: int, shown: Representation) -> Convert
     if of.name in ("bit", "varbit"):
         return _bits(of.name, modifier, shown)
     if of.name == "bytea":
-        return _BINARY[shown.binary]
+        return _bytes(shown.binary)
     if of.name == "interval":
         return _interval(shown.interval)
     if of.name == "hstore":
@@ -103,11 +100,7 @@ def _float(text: str) -> str:
 def _point(text: str) -> str:
     x, y = (float(each) for each in text.strip("()").split(","))
     shape = base64.b64encode(struct.pack("<BIdd", 1, 1, x, y)).decode()
-    return f'{{"x":{_double(x)},"y":{_double(y)},"wkb":"{shape}","srid":null}}'
-
-
-def _double(number: float) -> str:
-    return json.dumps(number) if number - number == 0 else f'"{number}"'
+    return f'{{"x":{double_json(x)},"y":{double_json(y)},"wkb":"{shape}","srid":null}}'
 
 
 _SIMPLE: dict[str, Converter] = {
@@ -128,16 +121,9 @@ def _hex_bytes(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-def _base64(text: str) -> str:
-    return f'"{base64.b64encode(_hex_bytes(text)).decode()}"'
-
-
-_BINARY: dict[BinaryMode, Converter] = {
-    "bytes": _base64,  # as Connect's JSON has bytes
-    "base64": _base64,
-    "base64-url-safe": lambda text: f'"{base64.urlsafe_b64encode(_hex_bytes(text)).decode()}"',
-    "hex": lambda text: f'"{_hex_bytes(text).hex()}"',
-}
+def _bytes(mode: BinaryMode) -> Converter:
+    shown = BINARY[mode]
+    return lambda text: shown(_hex_bytes(text))
 
 
 def _bits(name: str, modifier: int, shown: Representation) -> Converter:
@@ -160,23 +146,7 @@ def _decimal(name: str, modifier: int, mode: DecimalMode) -> Converter:
     def convert(text: str) -> str:
         if name == "money":
             text = "".join(each for each in text if each.isdigit() or each in "-.")
-        if text in ("NaN", "Infinity", "-Infinity"):
-            return f'"{text}"'
-        if mode == "precise" and scale is not None and len(text) < _SHORT:
-            before, _, after = text.partition(".")
-            if len(after) == scale:
-                return f'"{_two_complement(int(before + after))}"'
-        number = Decimal(text)
-        if mode == "plain":
-            return text
-        if mode == "string":
-            return f'"{text}"'
-        if mode == "double":
-            return _double(float(number))
-        if scale is not None:
-            return f'"{_unscaled(number, scale)}"'
-        digits = max(-int(number.as_tuple().exponent), 0)
-        return f'{{"scale":{digits},"value":"{_unscaled(number, digits)}"}}'
+        return decimal_json(text, scale, mode)
 
     return convert
 
@@ -190,20 +160,6 @@ def _scale(modifier: int) -> int | None:
         return None
     scale = (modifier - _MODIFIER_HEADER) & 0x7FF
     return scale - 0x800 if scale >= 0x400 else scale
-
-
-def _unscaled(number: Decimal, scale: int) -> str:
-    """As Connect writes a decimal: without its point, in two's complement."""
-    sign, digits, exponent = number.as_tuple()
-    shift = int(exponent) + scale
-    whole = int(Decimal((0, digits, 0)))  # not from a text: Python bounds the digits of those
-    whole = whole * 10**shift if shift >= 0 else whole // 10**-shift
-    return _two_complement(-whole if sign else whole)
-
-
-def _two_complement(whole: int) -> str:
-    size = (~whole if whole < 0 else whole).bit_length() // 8 + 1
-    return base64.b64encode(whole.to_bytes(size, "big", signed=True)).decode()
 
 
 # -- dates and times ----------------------------------------------------------------------------

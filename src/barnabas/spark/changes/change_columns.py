@@ -15,8 +15,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from barnabas.changes.events import Change
 from barnabas.changes.postgres.envelope import Envelope
-from barnabas.changes.postgres.events import Change, Event
+from barnabas.changes.postgres.events import Event
 from barnabas.changes.postgres.settings import ChangeSettings
 from barnabas.errors import InvalidArgument
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from barnabas.changes.postgres.calendar_text import POSITIVE_INFINITY
+from barnabas.changes.calendar_text import POSITIVE_INFINITY
 from barnabas.changes.postgres.changes import PostgresChanges
 from barnabas.changes.postgres.envelope import Envelope
 from barnabas.changes.postgres.position import ChangePosition

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from barnabas.changes.postgres.connection import first_line
+from barnabas.changes.errors import first_line
 from barnabas.errors import BarnabasError, InvalidArgument
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from barnabas.errors import InvalidArgument
 
 Patterns: TypeAlias = tuple[re.Pattern[str], ...]
 
-_OWN_SCHEMAS = ("pg_catalog", "information_schema", "pg_toast")
-
 
 def patterns(setting: str, text: str) -> Patterns:
     """Regular expressions with commas between them; case does not matter."""
@@ -31,6 +29,8 @@ class TableFilter(NamedTuple):
     Names are matched as a whole: `schema`, `schema.table`, `schema.table.column`.
     """
 
+    system: frozenset[str] = frozenset()
+    """Schemas of the server itself, which are never read."""
     schemas: Patterns = ()
     not_schemas: Patterns = ()
     tables: Patterns = ()
@@ -39,7 +39,7 @@ class TableFilter(NamedTuple):
     not_columns: Patterns = ()
 
     def has_table(self, schema: str, name: str) -> bool:
-        if schema in _OWN_SCHEMAS:
+        if schema in self.system:
             return False
         return _chosen(schema, self.schemas, self.not_schemas) and _chosen(
             f"{schema}.{name}", self.tables, self.not_tables
