@@ -188,14 +188,14 @@ def test_a_reader_that_is_killed_again_and_again(
         workload.run(20)
     expected = present(settings(), "notes")
 
-    def is_equal() -> bool:
+    def found() -> dict[str, dict[str, Any]]:
         replica = Replica()
         replica.tables = json.loads(file.read_text())["tables"]
-        return replica.shown() == expected
+        return replica.shown()
 
     with subprocess.Popen(command) as process:
         try:
-            wait_until(is_equal)
+            wait_until(lambda: found() == expected, lambda: _difference(found(), expected))
         finally:
             process.kill()
 
@@ -236,3 +236,12 @@ def test_a_server_that_is_killed() -> None:
         assert replica.shown() == present(given)
     finally:
         server.close()
+
+
+def _difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
+    rows = [
+        (table, key, found.get(table, {}).get(key), expected.get(table, {}).get(key))
+        for table in expected
+        for key in found.get(table, {}).keys() | expected[table].keys()
+    ]
+    return str([each for each in rows if each[2] != each[3]][:5])

@@ -123,6 +123,10 @@ class MySqlChanges:
         end = log_end(connection, self._settings)
         return end if end.lsn > start.lsn else start._replace(snapshot=None)
 
+    def has_log_after(self, position: BinlogPosition) -> bool:
+        """Whether something was written since."""
+        return log_end(self._connected(), self._settings).lsn > position.lsn
+
     def commit(self, position: BinlogPosition) -> None:
         """Nothing: the server removes its log by time, whoever has read it."""
 

@@ -43,6 +43,9 @@ def connect(settings: MySqlSettings) -> Connection:
     place: dict[str, Any] = {"host": settings.hostname, "port": settings.port}
     if settings.socket is not None:
         place["unix_socket"] = settings.socket
+        if not settings.tls:
+            # Before it knows what the server has, the driver would load all certificates.
+            place["ssl_disabled"] = True
     try:
         return pymysql.connect(
             **place,

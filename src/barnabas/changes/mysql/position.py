@@ -30,6 +30,10 @@ class BinlogPosition(NamedTuple):
     def lsn(self) -> int:
         return number_of(self.file, self.pos)
 
+    def up_to(self, other: "BinlogPosition") -> "BinlogPosition":
+        """The same, with the log read up to where another one has it."""
+        return self._replace(file=other.file, pos=other.pos)
+
     def json(self) -> dict[str, Any]:
         """What is saved."""
         saved: dict[str, Any] = {"file": self.file, "pos": self.pos}

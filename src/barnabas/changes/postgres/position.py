@@ -49,6 +49,10 @@ class ChangePosition(NamedTuple):
     incremental: IncrementalPosition | None = None
     signals: tuple[str, ...] = ()
 
+    def up_to(self, other: "ChangePosition") -> "ChangePosition":
+        """The same, with the log read up to where another one has it."""
+        return self._replace(lsn=other.lsn)
+
     def json(self) -> dict[str, Any]:
         """What is saved."""
         saved: dict[str, Any] = {"lsn": format_lsn(self.lsn)}

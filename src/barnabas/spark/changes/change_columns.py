@@ -16,10 +16,8 @@ from pyspark.sql.types import (
 )
 
 from barnabas.changes.events import Change
-from barnabas.changes.postgres.envelope import Envelope
-from barnabas.changes.postgres.events import Event
-from barnabas.changes.postgres.settings import ChangeSettings
 from barnabas.errors import InvalidArgument
+from barnabas.spark.changes.databases import ChangeDatabase
 
 ChangeFormat = Literal["debezium", "rows"]
 FORMATS: Final[tuple[str, ...]] = get_args(ChangeFormat)
@@ -93,15 +91,12 @@ def schema_of(name: str) -> StructType:
 
 
 def batches_of(
-    events: Iterable[Event], name: str, settings: ChangeSettings
+    events: Iterable[Any], name: str, database: ChangeDatabase
 ) -> Iterator[pa.RecordBatch]:
     """Events as Arrow batches of the format."""
     if name == "debezium":
-        envelope = Envelope(settings)
-        return _batches(
-            (record for event in events for record in envelope.records(event)), _ENVELOPE_ARROW
-        )
-    prefix = settings.topic_prefix
+        return _batches(database.records(events), _ENVELOPE_ARROW)
+    prefix = database.topic_prefix
     rows = (_row(each, prefix) for each in events if isinstance(each, Change) and each.op != "t")
     return _batches(rows, _ROWS_ARROW)
 

@@ -1,4 +1,4 @@
-"""The data source that Spark uses for changes of a PostgreSQL."""
+"""The data sources that Spark uses for changes of databases."""
 
 from collections.abc import MutableMapping
 
@@ -7,9 +7,14 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 from barnabas.spark.changes.change_columns import schema_of
-from barnabas.spark.changes.stream_reader import FORMAT_OPTION, ChangesReader
+from barnabas.spark.changes.stream_reader import (
+    DATABASE_OPTION,
+    FORMAT_OPTION,
+    ChangesReader,
+)
 
 NAME = "barnabas_postgres_changes"
+MYSQL_NAME = "barnabas_mysql_changes"
 
 
 class PostgresChangesDataSource(DataSource):
@@ -30,6 +35,18 @@ class PostgresChangesDataSource(DataSource):
         return ChangesReader(self.options)
 
 
+class MySqlChangesDataSource(PostgresChangesDataSource):
+    """Changes of a MySQL or MariaDB; its options are settings of `barnabas.changes.mysql`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return MYSQL_NAME
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
+        return ChangesReader({**self.options, DATABASE_OPTION: "mysql"})
+
+
 def register_changes(spark: SparkSession) -> None:
-    """Register the source with a session; repeating it has no effect."""
+    """Register the sources with a session; repeating it has no effect."""
     spark.dataSource.register(PostgresChangesDataSource)
+    spark.dataSource.register(MySqlChangesDataSource)

@@ -12,7 +12,6 @@ reader waits a moment: a look at the log is far cheaper than another question fr
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,16 +22,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from barnabas.changes.postgres.changes import PostgresChanges
-from barnabas.changes.postgres.position import ChangePosition, position_of
-from barnabas.changes.postgres.settings import ChangeSettings, change_settings
-from barnabas.changes.postgres.values import PLAIN
 from barnabas.spark.changes.change_columns import batches_of
+from barnabas.spark.changes.databases import ChangeDatabase, ChangeLog, Position, database_of
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 
 FORMAT_OPTION = "changes.format"
 LIMIT_OPTION = "changes.max_per_batch"
-OWN_OPTIONS = frozenset({FORMAT_OPTION, LIMIT_OPTION})
+DATABASE_OPTION = "changes.database"
+OWN_OPTIONS = frozenset({DATABASE_OPTION, FORMAT_OPTION, LIMIT_OPTION})
 
 _WAIT_S = 0.14
 _LOOK_S = 0.02
@@ -59,11 +56,11 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = dict(options)
         self._format = options.get(FORMAT_OPTION, "debezium")
         self._limit = int(options[LIMIT_OPTION]) if LIMIT_OPTION in options else None
-        self._settings = settings_of(options)
-        self._initial: ChangePosition | None = None
-        self._latest: ChangePosition | None = None
+        self._database = _database_of(options)
+        self._initial: Position | None = None
+        self._latest: Position | None = None
         self._is_bounded = False
-        self._last_lsn: int | None = None
+        self._last: Position | None = None
         self._asked_at = 0.0
 
     # -- offsets --------------------------------------------------------------------------------
@@ -79,23 +76,23 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's
         self._is_bounded = True
-        self._last_lsn = None
+        self._last = None
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: ARG002, N802 - Spark's
-        position = position_of(start)
+        position = self._database.position(start)
         changes = self._changes()
         changes.commit(position)
-        if self._is_bounded and self._last_lsn is None:
-            self._last_lsn = changes.end(position).lsn
+        if self._is_bounded and self._last is None:
+            self._last = changes.end(position)
         end = changes.latest(position, self._limit)
-        if self._last_lsn is None:
+        if self._last is None:
             end = self._awaited(position, end)
-        elif end.snapshot is None and end.lsn > self._last_lsn:
-            end = end._replace(lsn=max(self._last_lsn, position.lsn))
+        elif end.snapshot is None and end.lsn > self._last.lsn:
+            end = end.up_to(max(self._last, position, key=lambda each: each.lsn))
         self._latest = end
         return end.json()
 
-    def _awaited(self, start: ChangePosition, end: ChangePosition) -> ChangePosition:
+    def _awaited(self, start: Position, end: Position) -> Position:
         """The end, or a later one if it is where the batch starts and something is written."""
         changes = self._changes()
         is_idle = time.monotonic() - self._asked_at < _BATCH_S
@@ -124,28 +121,29 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, ChangesPartition)
         freeze_loaded_objects()
-        events = self._changes().read(position_of(partition.start), position_of(partition.end))
+        events = self._changes().read(
+            self._database.position(partition.start), self._database.position(partition.end)
+        )
         try:
-            yield from batches_of(events, self._format, self._settings)
+            yield from batches_of(events, self._format, self._database)
         except BaseException:
             close(self._options)
             raise
 
-    def _changes(self) -> PostgresChanges:
+    def _changes(self) -> ChangeLog:
         key = _key(self._options)
         if key not in _open:
-            _open[key] = PostgresChanges(self._settings)
+            _open[key] = self._database.open()
         return _open[key]
 
 
-def settings_of(options: Mapping[str, str]) -> ChangeSettings:
-    """The settings in a source's options."""
-    settings = change_settings(
-        {name: value for name, value in options.items() if name not in OWN_OPTIONS}
+def _database_of(options: Mapping[str, str]) -> ChangeDatabase:
+    """The database that a source's options are for."""
+    return database_of(
+        options.get(DATABASE_OPTION, "postgres"),
+        {name: value for name, value in options.items() if name not in OWN_OPTIONS},
+        is_plain=options.get(FORMAT_OPTION) == "rows",
     )
-    if options.get(FORMAT_OPTION) == "rows":
-        return replace(settings, representation=PLAIN)
-    return settings
 
 
 def close(options: Mapping[str, str]) -> None:
@@ -159,5 +157,5 @@ def _key(options: Mapping[str, str]) -> tuple[int, frozenset[tuple[str, str]]]:
     return os.getpid(), frozenset(options.items())
 
 
-_open: dict[tuple[int, frozenset[tuple[str, str]]], PostgresChanges] = {}
+_open: dict[tuple[int, frozenset[tuple[str, str]]], ChangeLog] = {}
 """Per process: Spark reuses its workers, and connecting takes longer than a small batch."""

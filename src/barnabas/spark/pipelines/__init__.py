@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from barnabas.spark.pipelines.sources.generator import from_generator
     from barnabas.spark.pipelines.sources.http import from_http
     from barnabas.spark.pipelines.sources.log_files import from_log_files
+    from barnabas.spark.pipelines.sources.mysql_changes import from_mysql_changes
     from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
     from barnabas.spark.pipelines.sources.query import from_query
     from barnabas.spark.pipelines.sources.source import Source
@@ -81,6 +82,7 @@ __all__ = [
     "from_generator",
     "from_http",
     "from_log_files",
+    "from_mysql_changes",
     "from_postgres_changes",
     "from_query",
     "from_table",
@@ -141,6 +143,7 @@ _HOMES = {
     "expect": "barnabas.spark.pipelines.expectations.expectation",
     "for_each_batch": "barnabas.spark.pipelines.sinks.function",
     "from_files": "barnabas.spark.pipelines.sources.files",
+    "from_mysql_changes": "barnabas.spark.pipelines.sources.mysql_changes",
     "from_postgres_changes": "barnabas.spark.pipelines.sources.postgres_changes",
     "from_table": "barnabas.spark.pipelines.sources.table",
     "from_topic": "barnabas.spark.pipelines.sources.topic",

@@ -48,6 +48,7 @@ from barnabas.spark.pipelines.sources.files import from_files
 from barnabas.spark.pipelines.sources.generator import from_generator
 from barnabas.spark.pipelines.sources.http import from_http
 from barnabas.spark.pipelines.sources.log_files import from_log_files
+from barnabas.spark.pipelines.sources.mysql_changes import from_mysql_changes
 from barnabas.spark.pipelines.sources.postgres_changes import from_postgres_changes
 from barnabas.spark.pipelines.sources.query import from_query
 from barnabas.spark.pipelines.sources.source import Source
@@ -79,6 +80,7 @@ SOURCES: dict[str, Callable[..., Source]] = {
     "table": from_table,
     "files": from_files,
     "postgres_changes": from_postgres_changes,
+    "mysql_changes": from_mysql_changes,
     "generator": from_generator,
     "query": from_query,
     "log_files": from_log_files,

@@ -5,6 +5,8 @@ topic             `from_topic`
 table             `from_table`
 files             `from_files`
 postgres_changes  `from_postgres_changes`
+mysql_changes     `from_mysql_changes`
+table_changes     what sources of changes have in common
 generator         `from_generator`
 generated_columns  the columns of a generator, by rules
 query             `from_query`

@@ -1,36 +1,22 @@
 """Changes of tables in a PostgreSQL as a stream of rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from barnabas.changes.postgres.settings import change_settings, default_slot
 from barnabas.errors import InvalidArgument
-from barnabas.spark.changes.change_columns import CHANGE, ENVELOPE
-from barnabas.spark.changes.data_source import NAME, register_changes
-from barnabas.spark.changes.stream_reader import FORMAT_OPTION, LIMIT_OPTION
+from barnabas.spark.changes.data_source import NAME
 from barnabas.spark.pipelines.argument_names import option_texts
 from barnabas.spark.pipelines.environment import Environment
-from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.expectations.expectation import (
     Expectation,
     checked_rules,
-    sends_dead_letters,
 )
-from barnabas.spark.pipelines.formats.json_values import JsonValues
-from barnabas.spark.pipelines.formats.record_decoder import decoded
-from barnabas.spark.pipelines.postgres.connection import check_driver, not_a_url, shown
-from barnabas.spark.pipelines.sources.expected_rows import with_expectations
-from barnabas.spark.pipelines.sources.feed import Fed, Feed
-from barnabas.spark.pipelines.sources.files import FilesSource
-from barnabas.spark.pipelines.sources.record_schema import schema_problems
-from barnabas.spark.pipelines.sources.source import Source
-from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
+from barnabas.spark.pipelines.postgres.connection import check_driver, not_a_url
+from barnabas.spark.pipelines.sources.table_changes import TableChangesSource, table_names
 
 _OF_URL = {
     "host": "database.hostname",
@@ -47,64 +33,17 @@ _SLOT = "slot.name"
 
 
 @dataclass(frozen=True)
-class PostgresChangesSource(Source):
+class PostgresChangesSource(TableChangesSource):
     """Changes of tables. See `from_postgres_changes`."""
 
-    waits_for_rows: ClassVar[bool] = True
-    url: str = field(repr=False)
-    tables: tuple[str, ...]
-    schema: str | StructType | None = None
-    watermark: str | None = None
-    max_changes_per_batch: int = 100_000
-    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
-    expect: tuple[Expectation, ...] = ()
+    data_source: ClassVar[str] = NAME
 
-    def __post_init__(self) -> None:
-        if self.watermark is not None:
-            split_watermark(self.watermark)
-        if self.max_changes_per_batch < 1:
-            raise InvalidArgument(
-                f"max_changes_per_batch is 1 or more, not {self.max_changes_per_batch}"
-            )
-        if sends_dead_letters(self.expect):
-            raise InvalidArgument(
-                'on_failure="dead_letter" is for sources of topics: changes have no record; drop '
-                "them"
-            )
+    def check_settings(self) -> None:
         change_settings(self._settings("any"))
 
-    @property
-    def expectations(self) -> tuple[Expectation, ...]:
-        return self.expect
-
-    def expecting(self, rules: Sequence[Expectation]) -> Self:
-        return replace(self, expect=checked_rules(rules))
-
-    def describe(self) -> str:
-        return f"changes of {', '.join(self.tables)} in {shown(self.url)}"
-
-    def load(self, environment: Environment) -> DataFrame:
-        register_changes(environment.spark)
+    def options(self, environment: Environment) -> dict[str, str]:
         names = [each for each in (environment.group_id, environment.source) if each is not None]
-        options = self._settings(default_slot("_".join(names) or "changes"))
-        options[FORMAT_OPTION] = "debezium" if self.schema is None else "rows"
-        options[LIMIT_OPTION] = str(self.max_changes_per_batch)
-        rows = environment.spark.readStream.format(NAME).options(**options).load()
-        if self.schema is not None:
-            change = F.struct(*CHANGE.names).alias("change")
-            values = JsonValues(self.schema)
-            with part_of_source("schema"):
-                _ = values.fields  # Spark parses it now, and its errors don't say what it parsed
-            rows = decoded(
-                rows.withColumn("value", F.col("value").cast("binary")),
-                values,
-                [change],
-                skip=False,
-            )
-        return with_watermark(with_expectations(rows, self, environment), self.watermark)
-
-    def problems(self) -> Iterator[SourceError]:
-        yield from schema_problems("json", self.schema)
+        return self._settings(default_slot("_".join(names) or "changes"))
 
     def as_version(self, version: str, topics: Mapping[str, str]) -> Self:
         """Another version reads everything again, with a separate slot."""
@@ -113,12 +52,6 @@ class PostgresChangesSource(Source):
             return self
         slot = f"{self.settings[_SLOT]}_{version}"
         return replace(self, settings={**self.settings, _SLOT: default_slot(slot)})
-
-    def in_test(self, folder: Path) -> "FedChanges":
-        fields = ENVELOPE if self.schema is None else JsonValues(self.schema).fields
-        if self.schema is not None:
-            fields = StructType([*fields.fields, StructField("change", CHANGE)])
-        return FedChanges(str(folder), fields, "parquet", self.watermark, {}, self.expect)
 
     def _settings(self, slot: str) -> dict[str, str]:
         of_url = _settings_of(self.url)
@@ -130,24 +63,6 @@ class PostgresChangesSource(Source):
             **self.settings,
         }
         return {name: value for name, value in given.items() if value}
-
-
-@dataclass(frozen=True)
-class FedChanges(FilesSource):
-    """What a test feeds instead: rows of the table, with `change` where it is not a create."""
-
-    def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
-        created = {"op": "c", "snapshot": False, "unavailable": []}
-        super().feed(
-            feed,
-            [
-                {**each, "change": {**created, **each.get("change", {})}}
-                if isinstance(each, Mapping)
-                else each
-                for each in rows
-            ],
-            key,
-        )
 
 
 def from_postgres_changes(
@@ -183,12 +98,7 @@ def from_postgres_changes(
     - `settings`: more settings of Debezium; `__` stands for a dot.
     """
     check_driver()
-    names = tables.split(",") if isinstance(tables, str) else tables
-    whole = tuple(
-        each.strip() if "." in each else f"public.{each.strip()}" for each in names if each.strip()
-    )
-    if not whole:
-        raise InvalidArgument("from_postgres_changes: name a table, such as public.orders")
+    whole = table_names(tables, "public", "from_postgres_changes")
     given = option_texts(settings)
     for name, value in (
         ("topic.prefix", topic_prefix),

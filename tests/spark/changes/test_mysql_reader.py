@@ -1,0 +1,89 @@
+"""Micro-batches of changes of a MariaDB, asked for as Spark asks, without Spark."""
+
+import json
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from barnabas.errors import InvalidArgument
+from barnabas.spark.changes.stream_reader import (
+    DATABASE_OPTION,
+    FORMAT_OPTION,
+    LIMIT_OPTION,
+    ChangesReader,
+    close,
+)
+from tests.changes.mysql.conftest import LOGGED
+from tests.changes.mysql.test_changes import connected
+from tests.changes.mysql.workload import TABLES, Workload
+from tests.spark.changes.test_changes_reader import Query
+from tests.support.mariadb import MariaDb
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MariaDb]:
+    server = MariaDb(*LOGGED)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def options(server: MariaDb) -> Iterator[dict[str, str]]:
+    options = {
+        "database.hostname": "localhost",
+        "database.unix.socket": str(server.socket),
+        "database.user": "root",
+        "topic.prefix": "shop",
+        "database.include.list": "shop",
+        DATABASE_OPTION: "mysql",
+        FORMAT_OPTION: "rows",
+    }
+    yield options
+    close(options)
+
+
+def test_a_query_that_is_killed_between_any_two_steps(
+    server: MariaDb, options: dict[str, str]
+) -> None:
+    for each in TABLES:
+        server.execute(each, "shop")
+    options |= {LIMIT_OPTION: "40", "snapshot.fetch.size": "20", "table.exclude.list": "shop.notes"}
+    query = Query(options, Random(1))
+    with connected(server, "shop") as connection:
+        workload = Workload(connection, 42)
+        workload.fill(120)
+        for _ in range(5):
+            query.run()
+            workload.run(30)
+    query.run()
+    assert query.repeats, "it was not killed after a batch was written"
+    for table, columns in (("accounts", "id, name"), ("items", "kind, number, count")):
+        names = columns.split(", ")
+        expected = {tuple(row) for row in server.execute(f"SELECT {columns} FROM {table}", "shop")}
+        found = {tuple(row[name] for name in names) for row in query.table(table).values()}
+        assert found == expected
+
+
+def test_records_of_a_batch(server: MariaDb, options: dict[str, str]) -> None:
+    server.execute("CREATE TABLE orders (id int PRIMARY KEY, item text)", "shop")
+    server.execute("INSERT INTO orders VALUES (1, 'lamp')", "shop")
+    options |= {FORMAT_OPTION: "debezium", "table.include.list": "shop.orders"}
+    query = Query(options)
+    query.run()
+    server.execute("DELETE FROM orders", "shop")
+    query.run()
+    values = [row["value"] and json.loads(row["value"]) for row in query.rows]
+    assert {row["topic"] for row in query.rows} == {"shop.shop.orders"}
+    assert [each and each["op"] for each in values] == ["r", "d", None]
+    assert values[0]["source"]["snapshot"] == "true"
+    assert values[1]["before"] == {"id": 1, "item": "lamp"}
+    source = values[1]["source"]
+    assert (source["server_id"], source["db"], source["row"]) == (7, "shop", 0)
+    assert source["gtid"].startswith("0-7-")
+    assert source["file"] == "bin.000001"
+
+
+def test_an_unknown_database(options: dict[str, str]) -> None:
+    with pytest.raises(InvalidArgument, match="use postgres or mysql"):
+        ChangesReader({**options, DATABASE_OPTION: "oracle"})
