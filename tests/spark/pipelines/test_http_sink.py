@@ -120,6 +120,13 @@ def test_keys_are_the_same_when_a_batch_comes_again_in_another_order() -> None:
     assert [each.key for each in keyed.requests(rows("k"), "q", 1)] == ["k"]
 
 
+@pytest.mark.parametrize("value", [None, "", ".", ".."])
+def test_a_row_without_a_place_is_not_sent_to_another(value: str | None) -> None:
+    row = {**rows("a")[0], "id": value}
+    (found,) = RowRequests("http://x/items/{id}").requests([row], "query", 1)
+    assert found.problem == f"column id is {value!r}, which can't be a part of the url"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -129,7 +136,7 @@ def test_keys_are_the_same_when_a_batch_comes_again_in_another_order() -> None:
         ({"batch_size": 0}, "batch_size is 1 or more, not 0"),
         ({"batch_size": 2, "body": "b"}, "body needs requests of one row"),
         ({"batch_size": 2, "url": "http://x/{id}"}, "a column in the url needs requests of one"),
-        ({"headers": ["no colon"]}, "headers: write 'no colon' as Name: value"),
+        ({"headers": ["no colon"]}, "headers: write 'no' as Name: value"),
         ({"timeout_s": 0}, "timeout_s is a number of seconds, not 0"),
     ],
 )

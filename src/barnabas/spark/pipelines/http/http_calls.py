@@ -2,6 +2,7 @@
 
 import http.client
 import random
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 _PAUSES = Backoff(0.2, 30.0)
 _LONGEST_WISH_S = 60.0
 _EXCERPT = 300
+_USER = re.compile(r"//.*@")
 _TRY_AGAIN = (408, 425, 429)
 _SUCCESS, _REDIRECT, _REFUSED, _FAILED = 200, 300, 400, 500
 
@@ -93,7 +95,7 @@ def check_url(url: str) -> None:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise InvalidArgument(f"url {url!r}: {error}") from None
+        raise InvalidArgument(f"url {shown_url(url)!r}: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidArgument(f"url {shown_url(url)!r}: write http://… or https://…")
     if parts.username or parts.password:
@@ -103,8 +105,8 @@ def check_url(url: str) -> None:
 
 
 def shown_url(url: str) -> str:
-    """A URL without its query, which may have secrets."""
-    return url.partition("?")[0]
+    """A URL without its query and its user, which may have secrets."""
+    return _USER.sub("//", url.partition("?")[0])
 
 
 def headers_given(headers: Mapping[str, str] | list[str] | tuple[str, ...]) -> dict[str, str]:
@@ -115,7 +117,8 @@ def headers_given(headers: Mapping[str, str] | list[str] | tuple[str, ...]) -> d
     for each in headers:
         name, colon, value = each.partition(":")
         if not colon or not name.strip():
-            raise InvalidArgument(f"headers: write {each!r} as Name: value")
+            given = each.split()[0] if each.split() else ""  # what follows may be a secret
+            raise InvalidArgument(f"headers: write {given!r} as Name: value")
         found[name.strip()] = value.strip()
     return found
 

@@ -23,6 +23,8 @@ from barnabas.errors import InvalidArgument
 _PLACE = re.compile(r"\{(\w+)\}")
 _BODY, _KEY = "barnabas_body", "barnabas_key"
 _NOT_OF_THE_ROW = ("record", "change")
+_NO_PLACE = (None, "", ".", "..")
+"""Values that would make the URL of a list, or of what is above it."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class HttpRequest:
     url: str
     body: bytes
     key: str
+    problem: str | None = None
+    """Why it can't be sent."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,14 @@ class RowRequests:
                 seen[key] += 1
                 if seen[key] > 1:
                     key = _digest(key, str(seen[key]))
-            yield HttpRequest(url, body, key)
+            yield HttpRequest(url, body, key, self._problem(part[0]))
+
+    def _problem(self, row: dict[str, Any]) -> str | None:
+        """What is wrong with the URL of a row: it would be that of something else."""
+        for name in self.places:
+            if row[name] in _NO_PLACE:
+                return f"column {name} is {row[name]!r}, which can't be a part of the url"
+        return None
 
 
 def _digest(*parts: str | bytes) -> str:

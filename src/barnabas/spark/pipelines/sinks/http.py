@@ -21,6 +21,7 @@ from barnabas.spark.pipelines.http.refused_rows import Refused, send_refused
 from barnabas.spark.pipelines.http.row_requests import RowRequests
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
 
+_BAD_REQUEST = 400
 METHODS = ("POST", "PUT", "PATCH", "DELETE")
 
 
@@ -70,6 +71,8 @@ class HttpSink(Sink):
                 if self.idempotency_header:
                     headers[self.idempotency_header] = each.key
                 try:
+                    if each.problem is not None:
+                        raise HttpRefusedError(f"{self.describe()}: {each.problem}", _BAD_REQUEST)
                     calls.call(self.method, each.url, each.body, headers)
                 except HttpRefusedError as error:
                     if self.dead_letters is None:
@@ -99,7 +102,8 @@ def to_http(
 ) -> HttpSink:
     """Send rows to an HTTP server, as JSON objects, or JSON arrays of `batch_size` objects.
 
-    - `url`: may name columns, as `https://shop/items/{id}`.
+    - `url`: may name columns, as `https://shop/items/{id}`. A row where one is NULL, empty, `.` or
+      `..` is refused.
     - `method`, `batch_size`: POST, PUT, PATCH or DELETE; how many rows a request has.
     - `body`: the column that is sent as it is, instead of the row as JSON.
     - `headers`: a mapping, or texts as `Authorization: Bearer …`.
