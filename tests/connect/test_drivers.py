@@ -102,6 +102,24 @@ def test_a_connector_that_kills_its_driver_fails_alone(
     assert service.call("POST", "/connectors/deadly/restart").status == 204
 
 
+def test_a_spark_that_can_t_start_is_the_reason_of_its_connector(service: Service) -> None:
+    config = {
+        "connector.class": "from_generator",
+        "columns": "id BIGINT sequence",
+        "topic": "numbers",
+        "spark.own": "true",
+        "spark.driver.memory": "a lot",
+    }
+    body = {"name": "numbers", "config": config}
+    assert wait_until(lambda: service.call("POST", "/connectors", body).status == 201)
+
+    def failed() -> bool:
+        shown = service.call("GET", "/connectors/numbers/status").body["connector"]
+        return shown["state"] == "FAILED" and "-numbers-" in shown["trace"]
+
+    wait_until(failed, service.said)
+
+
 def changes(bootstrap: str, prefix: str, wanted: int) -> list[tuple[int, str]]:
     """The changes in the topic of the orders, once there are as many."""
     found: list[tuple[int, str]] = []

@@ -158,6 +158,10 @@ class Runner:
         if driver.starting in own:
             self._crashes[self._sent[driver.starting]] += 1
             _log.error("connector %s was starting then", driver.starting)
+        elif not own and driver.key != _SHARED:  # Spark does not even start with its settings
+            for name, each in self._topics.definitions.items():
+                if _driver_key(name, each) == driver.key:
+                    self._crashes[driver.key, self._generation(name, each)] += 1
         driver.starting = None
         for name in own:
             del self._sent[name]
