@@ -154,6 +154,8 @@ def test_any_source_goes_to_any_sink() -> None:
         ({"connector__class": None}, "connector.class", "Missing"),
         ({"trigger": "soon"}, "trigger", "10 seconds"),
         ({"name": "a b"}, "name", "letters, digits"),
+        ({"name": "a\n"}, "name", "letters, digits"),
+        ({"producer__override__acks": "1"}, "producer.override.acks", "would be ignored"),
     ],
 )
 def test_a_wrong_setting_is_named(changes: dict[str, str | None], setting: str, said: str) -> None:
@@ -192,6 +194,12 @@ def test_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
     assert "is not in the folder" in found["pipeline.file"][0]
 
 
+def test_a_name_that_is_a_path_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text("")
+    config = {"name": "a/../../b", "connector.class": "pipeline", "pipeline.file": "some.py"}
+    assert list(check_config(config, tmp_path).found) == ["name"]
+
+
 def test_a_file_may_define_several_and_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "two.py"
     each = (
@@ -227,8 +235,22 @@ def test_validation_has_the_shape_of_kafka_connect() -> None:
     assert wrong["value"]["value"] == "x"
     assert by_name["path"]["definition"]["required"] is True
     assert "to_parquet" in found["groups"]
-    hidden = validated("PostgresConnector", DEBEZIUM, HERE)
-    assert hidden["error_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("plugin", "config"),
+    [
+        ("PostgresConnector", DEBEZIUM),
+        ("to_http", {"name": "x", "topics": "t", "url": "http://h", "headers": "A: se/cret@"}),
+        ("from_http", {"name": "x", "topic": "t", "token": "se/cret@"}),
+        ("to_parquet", {**TO_FILES, "source.class": "from_query", "source.url": "x://u:se/cret@h"}),
+        ("to_http", {"name": "x", "topics": "t", "url": "http://u:se/cret@h:port/"}),
+        ("to_http", {"name": "x", "topics": "t", "url": "http://h", "headers": "Basic se/cret@"}),
+        ("to_parquet", {**TO_FILES, "consumer.override.sasl.jaas.config": "se/cret@"}),
+    ],
+)
+def test_validation_shows_no_secrets(plugin: str, config: dict[str, str]) -> None:
+    assert "se/cret" not in json.dumps(validated(plugin, config, HERE))
 
 
 def test_a_connector_in_a_file_is_a_pipeline_for_the_foreground(tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ def connector_of(config: Mapping[str, str], folder: Path) -> ConnectorDefinition
             own |= once_settings(given, own)
     elif other_kind.name == WRITE_TOPICS and is_source:
         other = writing_topics(given, other, _by_argument(kind, own), errors)
+    _check_overrides(given, is_source, other_kind, errors)
     if is_source:
         _limit_rows(given, kind, own, errors)
     else:
@@ -176,6 +177,22 @@ def _check_spark(name: str, given: Mapping[str, str], errors: ConfigErrors) -> N
     has_own = given.get(_OWN_SPARK, "false").lower() == "true"
     if not name.startswith(_OF_QUERIES) and not has_own:
         errors.add(name, f"{name} is fixed when Spark starts: set spark.own=true as well")
+
+
+def _check_overrides(
+    given: Mapping[str, str], is_source: bool, other: ConnectorKind, errors: ConfigErrors
+) -> None:
+    """Refuse settings of a client that this connector does not have."""
+    uses = {(False, READ_TOPICS): "consumer.override.", (True, WRITE_TOPICS): "producer.override."}
+    used = uses.get((is_source, other.name))
+    for name in given:
+        if name.startswith(_OVERRIDES) and (used is None or not name.startswith(used)):
+            client, _, setting = name.partition(".override.")
+            errors.add(
+                name,
+                f"{name} would be ignored: no {client} is made for the other end of this "
+                f"connector; of from_topic and to_topic set kafka.{setting}",
+            )
 
 
 def _by_argument(kind: ConnectorKind, own: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from barnabas.spark.pipelines.connectors.connector import connector_of, spark_co
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
-from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_name
 from barnabas.spark.pipelines.definition.problems import problems_of
 from barnabas.spark.pipelines.definition.sql_file import read_sql
 
@@ -35,6 +35,10 @@ def check_config(config: Mapping[str, str], folder: Path) -> ConfigErrors:
         return connector_of(config, folder).errors
     errors = ConfigErrors()
     check_common(config, errors)
+    try:
+        check_name(config.get("name", "connector"))  # also the name of files, as its log
+    except InvalidArgument as error:
+        errors.add("name", str(error))
     for name in config:
         if name not in _TAKEN and not name.startswith("spark.") and name not in errors.found:
             errors.add(

@@ -20,6 +20,9 @@ Importance: TypeAlias = Literal["HIGH", "MEDIUM", "LOW"]
 _NOT_A_TEXT = {"expect"}
 _ITEM = re.compile(r"^\s*- `([\w`, ]+)`: (.*)$")
 _LIKENESS = 0.7
+_SECRET = re.compile(
+    r"password|secret|token|credential|jaas|access\.key|private\.key|(^|\.)(url|headers)$"
+)
 
 
 @dataclass(frozen=True)
@@ -151,8 +154,13 @@ def _blamed(message: str, given: Mapping[str, str], prefix: str) -> str:
     return prefix + "class" if prefix else "connector.class"
 
 
+def is_secret(name: str) -> bool:
+    """Whether the value of a setting is not shown: it is a password, or may have one in it."""
+    return _SECRET.search(name.replace("_", ".").lower()) is not None
+
+
 def _type_of(name: str, annotation: object) -> SettingType:
-    if "password" in name or name == "url":
+    if is_secret(name):
         return "PASSWORD"
     kinds = get_args(annotation) or (annotation,)
     if any(get_origin(each) is Sequence for each in (annotation, *kinds)):

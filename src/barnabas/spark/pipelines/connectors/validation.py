@@ -9,7 +9,7 @@ from barnabas.spark.pipelines.connectors.common import COMMON, OF_BOTH, OF_SINKS
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE, kind_named, kinds
 from barnabas.spark.pipelines.connectors.pipeline_files import OF_PIPELINES, check_config
-from barnabas.spark.pipelines.connectors.settings import Setting, settings_of
+from barnabas.spark.pipelines.connectors.settings import Setting, is_secret, settings_of
 from barnabas.spark.pipelines.connectors.topic_ends import READ_TOPICS, WRITE_TOPICS
 
 
@@ -55,7 +55,11 @@ def validated(plugin: str, config: Mapping[str, str], folder: Path) -> dict[str,
             "Missing required setting 'name', which has no default value"
         )
     names = {each.name for each in known}
-    further = [Setting(name, group="Other") for name in (*config, *errors) if name not in names]
+    further = [
+        Setting(name, "PASSWORD" if is_secret(name) else "STRING", group="Other")
+        for name in (*config, *errors)
+        if name not in names
+    ]
     described = [*known, *{each.name: each for each in further}.values()]
     return {
         "name": plugin,

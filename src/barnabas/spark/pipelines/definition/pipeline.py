@@ -32,15 +32,21 @@ from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
 from barnabas.spark.source.source_use import SourceUse
 
-__all__ = ["Pipeline", "PipelineError", "check_output_mode", "pipeline"]
+__all__ = ["Pipeline", "PipelineError", "check_name", "check_output_mode", "pipeline"]
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*$")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SESSION = "spark"
 
 DEAD_LETTERS = "dead-letters"
 """Suffix of the consumer group that records which dead letters of a pipeline are written."""
 
 allow_early_udfs()  # a file of pipelines may define UDFs at its top
+
+
+def check_name(name: str) -> None:
+    """Raise `InvalidArgument` unless it can be the name of a pipeline, and of its files."""
+    if not _NAME.fullmatch(name):
+        raise InvalidArgument(f"pipeline {name!r}: use letters, digits, . _ and - only")
 
 
 @dataclass(frozen=True)
@@ -60,8 +66,7 @@ class Pipeline:
     """Rules for the rows of the result; sources have their own."""
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
-            raise InvalidArgument(f"pipeline {self.name!r}: use letters, digits, . _ and - only")
+        check_name(self.name)
         if self.trigger is not None and not is_period(self.trigger):
             raise InvalidArgument(
                 f'pipeline {self.name}: trigger must be an interval such as "10 seconds", not '

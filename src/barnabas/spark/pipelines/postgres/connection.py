@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _CONNECT_TIMEOUT_S = 10
-_PASSWORD = re.compile(r"(://[^/:@]*):[^@/]*@|(password=)\S+")
+_PASSWORD = re.compile(r"(://[^/:@]*):[^?\s]*@|(password=)\S+")
 
 
 class DatabaseError(BarnabasError):
