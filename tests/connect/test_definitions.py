@@ -137,7 +137,13 @@ def test_any_source_goes_to_any_sink() -> None:
         ({"topics": None}, "topics", "topics"),
         ({"source__schema": "id BIGINTT"}, "source.schema", "BIGINTT"),
         ({"source__colour": "red"}, "source.colour", "colour"),
-        ({"transforms": "mask"}, "transforms", "transform.sql"),
+        ({"transforms": "mask"}, "transforms", "transforms.mask.type"),
+        ({"transforms__mask__type": "MaskField$Value"}, "transforms.mask.type", "in transforms"),
+        (
+            {"transforms": "r", "transforms__r__type": "RegexRouter"},
+            "transforms.r.type",
+            "a connector that writes topics",
+        ),
         (
             {"value__converter": "io.confluent.connect.avro.AvroConverter"},
             "value.converter",

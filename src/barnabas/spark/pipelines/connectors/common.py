@@ -36,6 +36,13 @@ COMMON = [
     Setting("value.converter", "CLASS", documentation="JSON, string or bytes converter."),
     Setting("value.converter.schemas.enable", "BOOLEAN", documentation="Only false."),
     Setting("transform.sql", documentation="A query of the view `source`, between both ends."),
+    Setting(
+        "transforms",
+        "LIST",
+        documentation="Transforms by name, applied in this order after transform.sql; each has its "
+        "own settings, transforms.NAME.type and so on.",
+    ),
+    Setting("predicates", "LIST", documentation="Conditions by name, for the transform Filter."),
     Setting("trigger", documentation="How often a batch starts, as `10 seconds`."),
     Setting("max.rows.per.batch", "INT", documentation="About how many rows a batch reads."),
     Setting("restarts.max", "INT", documentation="Failures in a row before it is FAILED."),
@@ -93,8 +100,6 @@ OF_BOTH = [
 ]
 
 _NOT_SUPPORTED = {
-    "transforms": "write the change as a query in transform.sql",
-    "predicates": "write the condition as a query in transform.sql",
     "topics.regex": "name the topics, or set source.subscribepattern",
     "header.converter": "headers are passed as bytes",
     "config.providers": "give passwords by ~/.pgpass or the environment of the service",

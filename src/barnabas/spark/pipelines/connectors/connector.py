@@ -38,18 +38,22 @@ from barnabas.spark.pipelines.connectors.topic_ends import (
     limit_argument,
     once_settings,
     reading_topics,
+    router_of,
     topics_of_tables,
     writing_topics,
 )
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.definition.problems import problems_of
 from barnabas.spark.pipelines.sinks.sink import Sink
+from barnabas.spark.pipelines.sinks.topic import TopicSink
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.pipelines.transforms.connect_transforms import connect_transforms
 
 VIEW = "source"
 """The name of the source, also in `transform.sql`."""
 
 _OVERRIDES = ("consumer.override.", "producer.override.")
+_OF_TRANSFORMS = ("transforms.", "predicates.")
 _OWN_SPARK = "spark.own"
 _OF_QUERIES = "spark.sql."
 """Settings that a query can have; others are those of a Spark driver."""
@@ -97,6 +101,8 @@ def connector_of(config: Mapping[str, str], folder: Path) -> ConnectorDefinition
         other = reading_topics(given, other, errors)
         if kind.name == WRITE_TOPICS:
             own |= once_settings(given, own)
+            if router_of(given) is not None:
+                own.setdefault("topic_per_row", "true")
     elif other_kind.name == WRITE_TOPICS and is_source:
         other = writing_topics(given, other, _by_argument(kind, own), errors)
     _check_overrides(given, is_source, other_kind, errors)
@@ -143,10 +149,10 @@ def _translated(
         return config, None
 
 
-def _named_in(message: str) -> str:
-    """The setting that a translation complains of, which it quotes or begins with."""
+def _named_in(message: str, otherwise: str = "connector.class") -> str:
+    """The setting that a message complains of, which it quotes or begins with."""
     found = re.match(r"Missing required setting '([^']+)'|([\w.]+):", message)
-    return "connector.class" if found is None else found[1] or found[2]
+    return otherwise if found is None else found[1] or found[2]
 
 
 def _divided(
@@ -161,7 +167,9 @@ def _divided(
     other: dict[str, str] = {}
     for name, value in given.items():
         if argument_named(kind.make, name) is None:
-            if name in common or name.startswith(_OVERRIDES) or name in errors.found:
+            if name in common or name in errors.found:
+                continue
+            if name.startswith((*_OVERRIDES, *_OF_TRANSFORMS)):
                 continue
             if name.startswith("spark."):
                 _check_spark(name, given, errors)
@@ -216,9 +224,14 @@ def _pipeline(
     config: Mapping[str, str], source: Source, sink: Sink, folder: Path, errors: ConfigErrors
 ) -> Pipeline | None:
     try:
+        transforms = _transforms(config, sink)
+    except InvalidArgument as error:
+        errors.add(_named_in(str(error), "transforms"), str(error))
+        return None
+    try:
         defined = Pipeline(
             config.get("name", "connector"),
-            _transform(config),
+            _transform(config, transforms),
             {VIEW: source},
             sink,
             config.get("trigger"),
@@ -250,19 +263,48 @@ def driver_conf(config: Mapping[str, str]) -> dict[str, str] | None:
     }
 
 
-def _transform(config: Mapping[str, str]) -> Callable[..., DataFrame]:
+def _transforms(config: Mapping[str, str], sink: Sink) -> Callable[[DataFrame], DataFrame] | None:
+    """What `transforms` say; raises `InvalidArgument`."""
+    if not config.get("transforms", "").strip():
+        for name in config:
+            if name.startswith(_OF_TRANSFORMS):
+                raise InvalidArgument(f"{name}: name the transform in transforms, or remove this")
+        return None
+    router = router_of(config)
+    if router is not None and not (isinstance(sink, TopicSink) and sink.topic_per_row):
+        raise InvalidArgument(
+            f"{router}: a router chooses the topic of each record; it needs a connector that "
+            "writes topics"
+        )
+    topics = config.get("topics") or config.get("topic") or ""
+    return connect_transforms(config, topic=topics if "," not in topics else None)
+
+
+def _transform(
+    config: Mapping[str, str], transforms: Callable[[DataFrame], DataFrame] | None
+) -> Callable[..., DataFrame]:
     as_text = converter_of(config) == "string" and "topics" in config
-    return partial(_transformed, query=config.get("transform.sql"), as_text=as_text)
+    return partial(
+        _transformed, query=config.get("transform.sql"), as_text=as_text, transforms=transforms
+    )
 
 
 def _transformed(
-    spark: SparkSession, source: DataFrame, *, query: str | None, as_text: bool
+    spark: SparkSession,
+    source: DataFrame,
+    *,
+    query: str | None,
+    as_text: bool,
+    transforms: Callable[[DataFrame], DataFrame] | None,
 ) -> DataFrame:
     if as_text:
         texts = {name: F.col(name).cast("string") for name in ("key", "value")}
         source = source.withColumns(texts)
-    if query is None:
-        return source
+    rows = source if query is None else _queried(spark, source, query)
+    return rows if transforms is None else transforms(rows)
+
+
+def _queried(spark: SparkSession, source: DataFrame, query: str) -> DataFrame:
     source.createOrReplaceTempView(VIEW)
     try:
         return spark.sql(query)

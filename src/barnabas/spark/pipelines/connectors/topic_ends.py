@@ -67,6 +67,8 @@ def writing_topics(
         errors.add("topic", "Missing required setting 'topic', which has no default value")
         found["topic"] = "missing"
     found |= once_settings(config, found)
+    if router_of(config) is not None:
+        found.setdefault("topic_per_row", "true")
     if converter_of(config) in ("string", "bytes") and "transform.sql" not in config:
         errors.add(
             "value.converter",
@@ -88,6 +90,14 @@ def once_settings(config: Mapping[str, str], given: Mapping[str, str]) -> dict[s
     if support == "requested" and f"producer.override.{_TIMEOUT}" not in config:
         found |= {f"kafka.{_TIMEOUT}": _REQUESTED_TIMEOUT_MS}
     return found
+
+
+def router_of(config: Mapping[str, str]) -> str | None:
+    """The setting of the first transform that chooses the topic of each record."""
+    for name, value in config.items():
+        if re.fullmatch(r"transforms\.[^.]+\.type", name) and value.endswith("Router"):
+            return name
+    return None
 
 
 def topics_of_tables(source: Mapping[str, str]) -> list[str] | None:
