@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -167,6 +168,21 @@ def test_a_row_that_commits_late_is_not_missed(
     assert ids(new.read(start, end)) == [1, 2]
     now += 4
     assert new.latest(end) == {"after": [3]}
+
+
+def test_texts_are_in_the_order_of_the_database(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    fields = t.StructType().add("id", "string")
+    with closing(sqlite3.connect(file, isolation_level=None)) as shop:
+        shop.execute("CREATE TABLE items (id TEXT COLLATE NOCASE)")
+        shop.execute("INSERT INTO items VALUES ('b')")
+        items = QueryRows(f"sqlite:{file}", "items", fields, ("id",), 0, 0, 10)
+        first = items.latest(items.initial())
+        shop.execute("INSERT INTO items VALUES ('C')")  # which is before b in Python's order
+        second = items.latest(first)
+        assert list(items.read(first, second)) == [("C",)]
+        shop.execute("DELETE FROM items WHERE id = 'C'")
+        assert items.latest(second) == second, "no row comes twice"
 
 
 def test_a_bounded_run_ends_where_the_table_ended(database: tuple[str, Execute]) -> None:

@@ -85,9 +85,14 @@ class QueryRows(Connector):
             return self._next_reading(start)
         settled = self._last if self._is_bounded else self._settled()
         after = _values(start)
-        if settled is None or (after is not None and settled <= after):
+        if settled is None or settled == after or not self._has_rows(after, settled):
             return start
         return {"after": [to_json(each) for each in self._limited(after, settled)]}
+
+    def _has_rows(self, after: Values | None, end: Values) -> bool:
+        """Whether there are any between; texts have an order that only the database knows."""
+        condition, values = self._between(after, end)
+        return self._one(f"{condition} LIMIT 1", values) is not None
 
     def _next_reading(self, start: Position) -> Position:
         now = int(time.time())
