@@ -145,6 +145,11 @@ def test_requests_that_are_none_are_answered(service: Service) -> None:
         b"GET / HTTP/1.1\r\nno header\r\n\r\n",
         b"POST /connectors HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
         b"POST /connectors HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: [x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://[\r\n\r\n",
+        b"POST /connectors HTTP/1.1\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n",
+        b"POST /connectors HTTP/1.1\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 100000\r\n\r\n" + b"[" * 100_000,
         b"GET / HTTP/1.1\r\nx: " + b"x" * 100_000 + b"\r\n\r\n",
     ):
         with socket.create_connection((host, int(port)), timeout=30) as connection:

@@ -49,7 +49,7 @@ class Request:
             )
         try:
             return json.loads(self.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ApiError(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
 
     def json_object(self) -> dict[str, Any]:

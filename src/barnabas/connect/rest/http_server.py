@@ -11,6 +11,7 @@ from barnabas.connect.rest.answers import ApiError, Request, Response, error_ans
 
 _log = logging.getLogger("barnabas.connect")
 _MAX_HEAD_BYTES = 32 << 10
+_MAX_DIGITS = 18
 _IDLE_S = 60.0
 _LINGER_S = 5.0
 _LINGER_READS = 2000  # 64 MB
@@ -86,7 +87,12 @@ class HttpServer:
 
     async def _answer(self, request: Request) -> Response:
         assert self._handler is not None
-        if _comes_from_elsewhere(request) or (self._is_local and not _names_this_machine(request)):
+        try:
+            is_foreign = _comes_from_elsewhere(request)
+            is_foreign = is_foreign or (self._is_local and not _names_this_machine(request))
+        except ValueError as error:
+            return error_answer(HTTPStatus.BAD_REQUEST, f"Host or Origin is wrong: {error}")
+        if is_foreign:
             return error_answer(HTTPStatus.FORBIDDEN, "requests of other web pages are refused")
         try:
             return await self._handler(request)
@@ -123,7 +129,7 @@ class HttpServer:
         if "transfer-encoding" in headers:
             raise ApiError(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
         length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdecimal()):
+        if not (length.isascii() and length.isdecimal() and len(length) <= _MAX_DIGITS):
             raise ApiError(HTTPStatus.BAD_REQUEST, f"Content-Length is {length[:20]!r}")
         if int(length) > self._max_body_bytes:
             raise ApiError(
