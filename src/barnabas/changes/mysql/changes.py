@@ -39,10 +39,17 @@ from barnabas.changes.mysql.server_checks import (
     variables,
 )
 from barnabas.changes.mysql.settings import MySqlSettings
-from barnabas.changes.mysql.snapshot import begin_snapshot, next_chunk, rows_of, still_sees
+from barnabas.changes.mysql.snapshot import (
+    TableAltered,
+    begin_snapshot,
+    next_chunk,
+    rows_of,
+    still_sees,
+)
 from barnabas.changes.mysql.table_layout import layout_of
 from barnabas.changes.mysql.table_map import TableMap
 from barnabas.changes.mysql.table_shape import shape_of
+from barnabas.changes.rows import Row
 from barnabas.changes.snapshot_position import SnapshotPosition, chunk_end, chunks
 from barnabas.changes.table_shape import TableShape
 
@@ -50,6 +57,7 @@ _log = logging.getLogger(__name__)
 
 _LEAST_CHANGE_BYTES: Final = 6
 """A change takes at least so much of the log: less log than that has fewer changes."""
+_ATTEMPTS: Final = 10
 _PATIENCE_S: Final = 30.0
 """How long the end of the log may take to be on disk, before which it is not sent."""
 
@@ -148,15 +156,9 @@ class MySqlChanges:
         )
         for part in chunks(start.snapshot, end.snapshot):
             name = part.tables[0]
+            until = chunk_end(part, end.snapshot)
             with explained(settings, f"can't read table {name}"):
-                table = self._named(name)
-                if table is None:
-                    _log.warning("table %s was dropped before its snapshot was read", name)
-                    continue
-                shape = self._shape(table)
-                until = chunk_end(part, end.snapshot)
-                found = rows_of(self._of_snapshot(part, table), table, part.after, until)
-                for number, row in enumerate(found, 1):
+                for shape, number, row in self._chunk(part, until):
                     yield Change(
                         "r",
                         shape,
@@ -169,6 +171,28 @@ class MySqlChanges:
                         number,
                         place=place,
                     )
+
+    def _chunk(
+        self, part: SnapshotPosition, until: tuple[str, ...] | None
+    ) -> Iterator[tuple[TableShape, int, Row]]:
+        """The rows of a chunk, numbered, with the shape of their table."""
+        for attempt in range(_ATTEMPTS):
+            table = self._named(part.tables[0])
+            if table is None:
+                _log.warning("table %s was dropped before its snapshot was read", part.tables[0])
+                return
+            shape = self._shape(table)
+            found = rows_of(self._of_snapshot(part, table), table, part.after, until)
+            try:
+                for number, row in enumerate(found, 1):
+                    yield shape, number, row
+            except TableAltered:
+                if attempt == _ATTEMPTS - 1:
+                    raise ChangesError(
+                        f"table {part.tables[0]} is altered again and again, and can't be read"
+                    ) from None
+                continue
+            return
 
     def _changes(self, start: BinlogPosition, end: BinlogPosition) -> Iterator[Event]:
         position, until = start, end.lsn

@@ -22,6 +22,11 @@ from barnabas.changes.rows import Row
 
 _FETCH_ROWS: Final = 1_000
 _TABLE_CHANGED: Final = 1412
+_NO_COLUMN: Final = 1054
+
+
+class TableAltered(Exception):  # noqa: N818 - its name says what happened
+    """A column is gone since the table was looked up; no row was read."""
 
 
 def begin_snapshot(connection: Connection, settings: MySqlSettings) -> BinlogPosition:
@@ -90,7 +95,12 @@ def rows_of(
     )
     floats = [at for at, each in enumerate(table.columns) if each.type.name == "float"]
     with connection.cursor(driver().cursors.SSCursor) as cursor:
-        cursor.execute(query, given)
+        try:
+            cursor.execute(query, given)
+        except driver().MySQLError as error:
+            if error.args[:1] == (_NO_COLUMN,):
+                raise TableAltered from error
+            raise
         while found := cursor.fetchmany(_FETCH_ROWS):
             for row in found:
                 values = [_text(each) for each in row]
