@@ -61,7 +61,7 @@ def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[ps
         return psutil.Process(demo.pid).children(recursive=True)
 
     def started() -> list[psutil.Process]:
-        assert demo.poll() is None
+        assert demo.poll() is None, demo.communicate()[0]
         found = children()
         lines = [line_of(child) for child in found]
         return found if all(any(program in line for line in lines) for program in programs) else []
