@@ -1,5 +1,6 @@
 """Webhooks: answered once a topic has them, refused with a reason, and never lost."""
 
+import contextlib
 import http.client
 import json
 import socket
@@ -20,6 +21,7 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_memory,
 )
+from barnabas.spark.pipelines.http import hook_listener
 from barnabas.spark.pipelines.http.hook_listener import (
     HookListener,
     HookSettings,
@@ -28,6 +30,7 @@ from barnabas.spark.pipelines.http.hook_listener import (
 )
 from barnabas.spark.testing import running
 from tests.conftest import MakeBroker
+from tests.support.wait import wait_until
 
 SETTINGS = HookSettings(0, path="/hooks", token="s3cret", key_header="X-Id", max_body_bytes=50)
 ALLOWED = {"Authorization": "Bearer s3cret"}
@@ -69,6 +72,29 @@ def test_a_request_is_answered_once_it_is_a_record(
     assert (message.key, message.value) == (b"k1", b'{"a": 1}')
     assert dict(message.headers) == {"content-type": b"application/json"}
     assert answer == {"topic": topic, "partition": message.partition, "offset": message.offset}
+
+
+def test_idle_connections_take_no_more_than_their_share(
+    bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hook_listener, "_MOST_CONNECTIONS", 2)
+    listener = HookListener(SETTINGS, topic, bootstrap)
+    try:
+        address = ("127.0.0.1", listener.port)
+        idle = [socket.create_connection(address, timeout=60) for _ in range(2)]
+        with socket.create_connection(address, timeout=60) as refused:
+            assert refused.recv(1) == b""
+        for each in idle:
+            each.close()
+
+        def is_answered() -> bool:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return post(listener.port)[0] == 200
+            return False
+
+        wait_until(is_answered)
+    finally:
+        listener.close()
 
 
 def test_what_is_wrong_is_refused(listener: HookListener) -> None:

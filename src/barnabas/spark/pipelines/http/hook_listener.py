@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.sync.producer import Producer
@@ -19,6 +20,7 @@ _log = logging.getLogger(__name__)
 
 _SOCKET_TIMEOUT_S = 30.0
 _MOST_AT_ONCE = 64
+_MOST_CONNECTIONS = 256
 _ACKNOWLEDGED_WITHIN_MS = 20_000
 
 
@@ -58,14 +60,13 @@ class HookListener:
             hooks = listener
 
         try:
-            self._server = ThreadingHTTPServer((settings.host, settings.port), Handler)
+            self._server = _Server((settings.host, settings.port), Handler)
         except OSError as error:
             self.producer.close()
             raise InvalidArgument(
                 f"can't listen on {settings.host}:{settings.port}: {error.strerror}; choose "
                 "another port"
             ) from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -78,6 +79,28 @@ class HookListener:
         self._server.server_close()
         self._thread.join()
         self.producer.close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Has a thread for each connection, and only so many of them."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
 
 class _Handler(BaseHTTPRequestHandler):
