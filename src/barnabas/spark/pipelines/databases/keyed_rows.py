@@ -67,7 +67,11 @@ class KeyedRows:
         parts: list[Column] = [F.lit(prefix)]
         for index, name in enumerate(self.key):
             parts += [F.lit(separator)] if index else []
-            parts.append(F.col(f"`{name}`").cast("string"))
+            part = F.col(f"`{name}`").cast("string")
+            if len(self.key) > 1:  # or ("a:b", "c") would be ("a", "b:c")
+                for special in ("\\", separator):
+                    part = F.replace(part, F.lit(special), F.lit(f"\\{special}"))
+            parts.append(part)
         columns = [F.concat(*parts).alias(NAME), value.alias(VALUE)]
         if self.delete_when is not None:
             deleted = F.coalesce(F.expr(self.delete_when), F.lit(False))

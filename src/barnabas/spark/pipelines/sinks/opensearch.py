@@ -157,7 +157,8 @@ def to_opensearch(
     """Write rows as documents of an OpenSearch or Elasticsearch.
 
     - `url`, `index`: as `http://localhost:9200`, and the index that documents go to.
-    - `key`: the columns whose values, with `|` between them, are the document's id.
+    - `key`: the columns whose values, with `|` between them, are the document's id; of several
+      columns, `|` in a value is `\\|`, and a backslash two.
     - `latest_by`, `delete_when`: as with `to_postgres`.
     - `headers`: a mapping, or texts as `Authorization: Basic …`.
     - `batch_size`: how many documents a request has; it has at most 5 MB, too.

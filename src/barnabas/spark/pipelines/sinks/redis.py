@@ -114,7 +114,8 @@ def to_redis(
     """Write rows to a Redis, each under a key of its own.
 
     - `url`: as `redis://user:password@host:6379/0`; `rediss://` is with TLS, `unix://` a socket.
-    - `key`: the columns that make the key, after `prefix` and with colons between them.
+    - `key`: the columns that make the key, after `prefix` and with colons between them;
+      of several, a colon in a value is `\\:`, and a backslash two.
     - `kind`: `json`, a string with the row as an object, or `hash`, with a field for each column
       that is not NULL.
     - `latest_by`, `delete_when`: as with `to_postgres`.
