@@ -117,15 +117,20 @@ class Runner:
         if name in self._live:
             self._live[name]["topics"] = []
 
-    async def reset(
-        self, name: str, config: Mapping[str, str], start: Offsets | None = None
-    ) -> None:
+    async def check_reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
+        """Raise unless a connector can be reset and then begin at `start`."""
+        await self._ask_shared({"do": "check_reset", "config": dict(config), "start": start})
+
+    async def reset(self, name: str, config: Mapping[str, str], start: Offsets | None) -> None:
         """Delete the checkpoints of a connector that does not run, if it can begin at `start`."""
+        self._sent.pop(name, None)
+        await self._ask_shared({"do": "reset", "config": dict(config), "start": start})
+
+    async def _ask_shared(self, command: Mapping[str, Any]) -> None:
         driver = self._drivers[_SHARED]
         if not driver.is_ready:
             raise BarnabasError("Spark is starting: try again in a moment")
-        self._sent.pop(name, None)
-        await driver.ask({"do": "reset", "config": dict(config), "start": start})
+        await driver.ask(command)
 
     # -- drivers --------------------------------------------------------------------------------
 

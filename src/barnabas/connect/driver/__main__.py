@@ -4,7 +4,8 @@
           {"do": "lease", "until": S}             it may run queries until then
           {"do": "start", "name", "config", "start", "generation"}
           {"do": "stop", "name"}, {"do": "end"}
-          {"do": "stop_all", "id"}, {"do": "reset", "config", "start", "id"}    answered by a reply
+          {"do": "stop_all", "id"}                answered by a reply, as are
+          {"do": "check_reset" | "reset", "config", "start", "id"}
     out   {"event": "ready"}
           {"event": "alive", "starting": NAME}    at least every second, unless it hangs
           {"event": "status", "connectors": {NAME: status}}
@@ -22,6 +23,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
@@ -112,15 +114,17 @@ class Driver:
             case "stop_all":
                 hosted.stop_all()
                 self._say({"event": "reply", "id": command["id"], "error": None})
+            case "check_reset":
+                self._reset(command, hosted.check_reset)
             case "reset":
-                self._reset(command, hosted)
+                self._reset(command, hosted.reset)
             case "end":
                 self._ends = True
 
-    def _reset(self, command: dict[str, Any], hosted: HostedConnectors) -> None:
+    def _reset(self, command: dict[str, Any], call: Callable[..., object]) -> None:
         error = None
         try:
-            hosted.reset(command["config"], command["start"])
+            call(command["config"], command["start"])
         except BarnabasError as failed:
             error = str(failed)
         self._say({"event": "reply", "id": command["id"], "error": error})

@@ -19,7 +19,7 @@ from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
 from barnabas.spark.pipelines.definition.loader import send_modules_by_value
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.errors.failure import reason_of
-from barnabas.spark.pipelines.operations.reset import reset_pipelines
+from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, SparkGone
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
@@ -95,10 +95,17 @@ class HostedConnectors:
         for query in list(self._run.queries):
             self._run.remove(query.name)
 
+    def check_reset(self, config: Mapping[str, str], start: Offsets | None) -> list[Pipeline]:
+        """The pipelines that a reset concerns; raises `BarnabasError` if they can't be reset."""
+        pipelines = self._pipelines(config, start)
+        for each in pipelines:
+            self._folder.check_can_reset(each.name)
+        what_is_there(self._folder, pipelines, tables=False)
+        return pipelines
+
     def reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
         """Let it start over when it is started next; raises `BarnabasError`."""
-        pipelines = self._pipelines(config, start)
-        reset_pipelines(self._folder, pipelines, tables=False)
+        reset_pipelines(self._folder, self.check_reset(config, start), tables=False)
 
     def poll(self) -> None:
         """Start one that is due, and look after what runs. Raises `SparkGone`."""

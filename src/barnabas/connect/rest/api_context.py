@@ -1,9 +1,11 @@
 """What the functions of the API work with."""
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
+from weakref import WeakValueDictionary
 
 from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.runner import Runner
@@ -21,6 +23,13 @@ class ApiContext:
     topics: StateTopics
     leadership: Leadership
     runner: Runner
+    _locks: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """Held by a request from what it reads of a connector until it has changed that."""
+        return self._locks.setdefault(name, asyncio.Lock())
 
     def definition(self, name: str) -> Definition:
         """A connector; raises `ApiError` if there is none."""

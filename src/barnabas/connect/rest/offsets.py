@@ -1,7 +1,8 @@
 """`/connectors/NAME/offsets`: positions, which are in Spark's checkpoints."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -29,8 +30,8 @@ async def get_offsets(context: ApiContext, request: Request) -> Response:
 async def delete_offsets(context: ApiContext, request: Request) -> Response:
     """DELETE /connectors/NAME/offsets: a stopped connector starts over."""
     name = request.path[1]
-    await _reset(context, name, None)
-    await context.write_configs({start_key(name): None})
+    async with context.lock(name):
+        await _reset(context, name, None)
     return answer({"message": f"The offsets for connector {name} have been reset successfully"})
 
 
@@ -42,12 +43,12 @@ async def patch_offsets(context: ApiContext, request: Request) -> Response:
     """
     name = request.path[1]
     wanted = changed_offsets(request.json_object())
-    context.definition(name)
-    start = await _current(context, name, wanted)
-    for (topic, partition), offset in wanted.items():
-        start[topic][str(partition)] = offset
-    await _reset(context, name, start)
-    await context.write_configs({start_key(name): start})
+    async with context.lock(name):
+        context.definition(name)
+        start = await _current(context, name, wanted)
+        for (topic, partition), offset in wanted.items():
+            start[topic][str(partition)] = offset
+        await _reset(context, name, start)
     return answer({"message": f"The offsets for connector {name} have been altered successfully"})
 
 
@@ -73,7 +74,7 @@ def changed_offsets(body: dict[str, Any]) -> dict[tuple[str, int], int]:
 async def _current(
     context: ApiContext, name: str, wanted: Iterable[tuple[str, int]]
 ) -> dict[str, dict[str, int]]:
-    """The offsets of all partitions: of the checkpoint, else the beginning."""
+    """The offsets of all partitions: of the checkpoint, else where it would begin without one."""
     folder = folder_of(context.settings.checkpoints, context.settings.logs)
     known = await asyncio.to_thread(offsets_of, folder, name)
     start: dict[str, dict[str, int]] = {}
@@ -84,19 +85,45 @@ async def _current(
                 start[topic] = {str(each): _EARLIEST for each in range(len(partitions))}
     except UnknownTopic as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
-    for each in known:
-        topic = each["partition"].get("kafka_topic")
-        if topic is not None:
-            partition = str(each["partition"]["kafka_partition"])
-            start.setdefault(topic, {})[partition] = each["offset"]["kafka_offset"]
+    for topic, offsets in (context.definition(name).start or {}).items():
+        start.setdefault(topic, {}).update(offsets)
+    for topic, offsets in _of_topics(known).items():
+        start.setdefault(topic, {}).update(offsets)
     return start
 
 
+def _of_topics(positions: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """Offsets by topic; the lowest where several pipelines read one, so that none skips rows."""
+    found: dict[str, dict[str, int]] = {}
+    for each in positions:
+        topic = each["partition"].get("kafka_topic")
+        if topic is not None:
+            partition, offset = str(each["partition"]["kafka_partition"]), each["offset"]
+            offsets = found.setdefault(topic, {})
+            lowest = min(offset["kafka_offset"], offsets.get(partition, offset["kafka_offset"]))
+            offsets[partition] = lowest
+    return found
+
+
 async def _reset(context: ApiContext, name: str, start: dict[str, dict[str, int]] | None) -> None:
-    definition = context.definition(name)
+    """Let it begin at `start`, or over.
+
+    The start is written before the checkpoint is deleted. While there is a checkpoint, it alone
+    counts; so whenever this instance dies, the connector goes on as before or begins as requested.
+    """
+    config = context.definition(name).config
     _check_stopped(context, name)
+    with _refusal():
+        await context.runner.check_reset(config, start)
+    await context.write_configs({start_key(name): start})
+    with _refusal():
+        await context.runner.reset(name, config, start)
+
+
+@contextmanager
+def _refusal() -> Iterator[None]:
     try:
-        await context.runner.reset(name, definition.config, start)
+        yield
     except BarnabasError as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 

@@ -105,17 +105,28 @@ class RunFolder:
         pid = self.status_of(name).get("pid", "?")
         return PipelineError(f"pipeline {name} is already running (process {pid})")
 
-    def reset(self, name: str) -> bool:
-        """Delete its folder, so that the next run starts over; False if there was none."""
+    def check_can_reset(self, name: str) -> None:
+        """Raise if its checkpoint can't be deleted from here."""
         if self.checkpoints is not None:
             raise PipelineError(
                 f"its checkpoints are in {self.checkpoints}: delete {self.checkpoint_of(name)} "
                 "with the tools of that file system"
             )
+
+    def reset(self, name: str) -> bool:
+        """Delete its folder, so that the next run starts over; False if there was none."""
+        self.check_can_reset(name)
         if not (self.folder / name).is_dir():
             return False
         descriptor = self.lock(name)
         try:
+            # At once: half of a checkpoint, if this process dies, would be a wrong position.
+            checkpoint = Path(self.checkpoint_of(name))
+            if checkpoint.is_dir():
+                deleted = checkpoint.with_name("checkpoint.deleted")
+                if deleted.is_dir():
+                    shutil.rmtree(deleted)
+                checkpoint.rename(deleted)
             shutil.rmtree(self.folder / name)
         finally:
             os.close(descriptor)
