@@ -20,12 +20,19 @@ from barnabas.aio.producer import Producer
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.records import LEADER, Leader
 from barnabas.connect.state.state_topics import StateTopics
-from barnabas.errors import BarnabasError, ProducerFenced
+from barnabas.errors import (
+    BarnabasError,
+    BrokerError,
+    ErrorCode,
+    ProducerFenced,
+    TransactionAborted,
+)
 
 _log = logging.getLogger("barnabas.connect")
 _LOOK_S = 0.1
 _RETRY_S = 1.0
 _DELIVERY_MS = 10_000
+_FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
 class NotLeader(BarnabasError):  # noqa: N818 - its name says what is wrong
@@ -150,9 +157,16 @@ class Leadership:
             producer = self._producer
             if producer is None:
                 raise NotLeader("this instance does not lead: send the request again")
-            async with producer.transaction():
-                for topic, key, value in records:
-                    await producer.send(topic, value, key)
+            try:
+                async with producer.transaction():
+                    for topic, key, value in records:
+                        await producer.send(topic, value, key)
+            except (BrokerError, TransactionAborted) as error:
+                # The leader of the partition may refuse a fenced producer before its coordinator.
+                reason = error.__cause__ if isinstance(error, TransactionAborted) else error
+                if isinstance(reason, BrokerError) and reason.code in _FENCED:
+                    raise ProducerFenced.of(f"{self._settings.group}-leader") from error
+                raise
 
 
 def _has_stopped(former: Leader | None, gone: Leader | None) -> bool:
