@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -47,9 +47,13 @@ class FoldersOnly(Runner):
 class ApiInstance:
     """Answers requests, one or several at a time."""
 
-    def __init__(self, context: ApiContext, runner: FoldersOnly) -> None:
+    def __init__(
+        self, context: ApiContext, runner: FoldersOnly, hang: Callable[[], Awaitable[None]]
+    ) -> None:
         self.context = context
         self.runner = runner
+        self.hang = hang
+        """Sends no more heartbeats, so that it does not notice another leader."""
         self._router = Router(context)
 
     async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -67,14 +71,24 @@ class ApiInstance:
 async def api_instance(bootstrap: str, folder: Path) -> AsyncIterator[ApiInstance]:
     settings = ServiceSettings(bootstrap, str(folder / "checkpoints"), folder)
 
-    async def no_lease(_until: float) -> None:
-        pass
+    goes_on, hangs = asyncio.Event(), asyncio.Event()
+    goes_on.set()
+
+    async def lease(_until: float) -> None:
+        if not goes_on.is_set():
+            hangs.set()
+        await goes_on.wait()
+
+    async def hang() -> None:
+        goes_on.clear()
+        await hangs.wait()
 
     async with StateTopics(settings) as topics:
-        leadership = Leadership(settings, topics, "one:1", "http://one:1", no_lease)
+        leadership = Leadership(settings, topics, "one:1", "http://one:1", lease)
         leading = asyncio.ensure_future(leadership.run(lambda: asyncio.sleep(3600)))
         await wait_until_async(lambda: leadership.is_leader)
         runner = FoldersOnly(settings, topics, "one:1")
-        yield ApiInstance(ApiContext(settings, topics, leadership, runner), runner)
+        yield ApiInstance(ApiContext(settings, topics, leadership, runner), runner, hang)
+        goes_on.set()
         leadership.resign()
         await leading

@@ -53,8 +53,10 @@ async def create(context: ApiContext, request: Request) -> Response:
             HTTPStatus.BAD_REQUEST, f"initial_state is RUNNING, PAUSED or STOPPED, not {initial!r}"
         )
     config = _named(name.strip(), texts(body.get("config")))
-    _check_new(context, name.strip())
-    return await _put(context, name.strip(), config, _INITIAL[initial])
+    async with context.lock(name.strip()):
+        if context.topics.definition(name.strip()) is not None:
+            raise ApiError(HTTPStatus.CONFLICT, f"Connector {name.strip()} already exists")
+        return await _put(context, name.strip(), config, _INITIAL[initial])
 
 
 async def get(context: ApiContext, request: Request) -> Response:
@@ -71,18 +73,21 @@ async def get_config(context: ApiContext, request: Request) -> Response:
 async def put_config(context: ApiContext, request: Request) -> Response:
     """PUT /connectors/NAME/config: change it, or create it."""
     name = request.path[1]
-    return await _put(context, name, _named(name, texts(request.json_object())))
+    config = _named(name, texts(request.json_object()))
+    async with context.lock(name):
+        return await _put(context, name, config)
 
 
 async def patch_config(context: ApiContext, request: Request) -> Response:
     """PATCH /connectors/NAME/config: null takes a setting away."""
     name = request.path[1]
     changes = request.json_object()
-    config = {**context.definition(name).config}
-    config |= texts({key: each for key, each in changes.items() if each is not None})
-    for key in [key for key, each in changes.items() if each is None]:
-        config.pop(key, None)
-    return await _put(context, name, _named(name, config))
+    given = texts({key: each for key, each in changes.items() if each is not None})
+    async with context.lock(name):
+        config = {**context.definition(name).config, **given}
+        for key in [key for key, each in changes.items() if each is None]:
+            config.pop(key, None)
+        return await _put(context, name, _named(name, config))
 
 
 async def get_status(context: ApiContext, request: Request) -> Response:
@@ -119,10 +124,11 @@ async def get_topics(context: ApiContext, request: Request) -> Response:
 async def delete(context: ApiContext, request: Request) -> Response:
     """DELETE /connectors/NAME. Its checkpoint stays, as offsets do in Kafka Connect."""
     name = request.path[1]
-    context.definition(name)
-    keys = (definition_key(name), target_key(name), start_key(name))
-    await context.write_configs(dict.fromkeys(keys))
-    await context.leadership.write({status_key(name): None}, context.settings.status_topic)
+    async with context.lock(name):
+        context.definition(name)
+        keys = (definition_key(name), target_key(name), start_key(name))
+        await context.write_configs(dict.fromkeys(keys))
+        await context.leadership.write({status_key(name): None}, context.settings.status_topic)
     return nothing()
 
 
@@ -181,14 +187,10 @@ def _named(name: str, config: dict[str, str]) -> dict[str, str]:
     return config
 
 
-def _check_new(context: ApiContext, name: str) -> None:
-    if context.topics.definition(name) is not None:
-        raise ApiError(HTTPStatus.CONFLICT, f"Connector {name} already exists")
-
-
 async def _put(
     context: ApiContext, name: str, config: dict[str, str], target: Target | None = None
 ) -> Response:
+    """Check the settings and write them; the caller holds the connector's lock."""
     errors = await asyncio.to_thread(check_config, config, context.settings.pipelines)
     if errors:
         messages = errors.messages()
@@ -198,8 +200,6 @@ async def _put(
             "error(s):\n" + "\n".join(messages) + "\nYou can also find the above list of errors at "
             "the endpoint `/connector-plugins/{connectorType}/config/validate`",
         )
-    if target is not None:
-        _check_new(context, name)  # again: another request may have been faster
     is_new = context.topics.definition(name) is None
     records: dict[str, Any] = {definition_key(name): {"properties": config}}
     if target is not None:

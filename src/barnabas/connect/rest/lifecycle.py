@@ -68,7 +68,7 @@ async def reset_topics(context: ApiContext, request: Request) -> Response:
 
 async def _set_target(context: ApiContext, request: Request, target: Target) -> Response:
     name = request.path[1]
-    before = context.definition(name).target
-    if before != target:
-        await context.write_configs({target_key(name): {"state": target}})
+    async with context.lock(name):
+        if context.definition(name).target != target:
+            await context.write_configs({target_key(name): {"state": target}})
     return nothing(HTTPStatus.ACCEPTED)
