@@ -11,6 +11,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 
 DEFAULT_URL = "http://127.0.0.1:8083"
 _TIMEOUT_S = 90.0
+_EXCERPT = 60
 
 
 class RestError(BarnabasError):
@@ -45,7 +46,13 @@ class RestClient:
             raise BarnabasError(
                 f"no answer from {self.url}: {reason}; is `barnabas connect run` running there?"
             ) from None
-        return json.loads(text) if text.strip() else None
+        try:
+            return json.loads(text) if text.strip() else None
+        except (ValueError, RecursionError):
+            raise BarnabasError(
+                f"{self.url} does not answer with JSON, but with {text[:_EXCERPT]!r}: is it the "
+                "REST API of `barnabas connect run`?"
+            ) from None
 
 
 def _message(error: HTTPError) -> str:
