@@ -1,6 +1,10 @@
 """Rows sent to an HTTP server that fails, refuses, hangs up and comes back."""
 
+import contextlib
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +102,41 @@ def test_a_server_that_is_not_there_is_said(calls: HttpCalls) -> None:
     server.close()
     with pytest.raises(HttpUnavailableError, match="ConnectionRefusedError"):
         calls.call("POST", server.url, b"", {})
+
+
+def test_no_more_of_an_answer_is_read_than_is_needed(server: HttpServer) -> None:
+    calls = HttpCalls(retry_for_s=0, longest_answer=10)
+    server.answer = lambda _: (200, b"x" * 3_000_000)
+    assert calls.call("POST", server.url, b"", {}) == b"x" * 10
+    server.answer = lambda _: (400, b"y" * 3_000_000)
+    with pytest.raises(HttpRefusedError, match=r"answers 400.*: y{300}$"):
+        calls.call("POST", server.url, b"", {})
+    server.answer = lambda _: (200, b"next")
+    assert calls.call("POST", server.url, b"", {}) == b"next"
+    calls.close()
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.0 200 OK\r\n\r\n"])
+def test_a_server_that_answers_byte_by_byte_is_given_up(head: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def dribble() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(head)
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.1)
+
+        thread = threading.Thread(target=dribble, daemon=True)
+        thread.start()
+        calls = HttpCalls(timeout_s=1, retry_for_s=0)
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(HttpUnavailableError, match="TimeoutError: no complete answer in 1 s"):
+            calls.call("POST", url, b"", {})
+        calls.close()
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def rows(*bodies: str) -> list[dict[str, Any]]:

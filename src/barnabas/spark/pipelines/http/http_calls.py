@@ -3,8 +3,11 @@
 import http.client
 import random
 import re
+import socket
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -14,6 +17,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 _PAUSES = Backoff(0.2, 30.0)
 _LONGEST_WISH_S = 60.0
 _EXCERPT = 300
+_LONGEST_ERROR = 8 << 10
 _USER = re.compile(r"//.*@")
 _TRY_AGAIN = (408, 425, 429)
 _SUCCESS, _REDIRECT, _REFUSED, _FAILED = 200, 300, 400, 500
@@ -36,7 +40,10 @@ class HttpCalls:
     """Sends requests to servers, one after the other, on a connection that is kept."""
 
     timeout_s: float = 30.0
+    """How long an attempt may take, once there is a connection; and how long that may take."""
     retry_for_s: float = 60.0
+    longest_answer: int = 64 << 20
+    """How many bytes of an answer are read."""
     _connection: http.client.HTTPConnection | None = field(default=None, init=False)
     _server: tuple[str, str] = field(default=("", ""), init=False)
 
@@ -79,14 +86,44 @@ class HttpCalls:
             made = kind or http.client.HTTPConnection
             self._connection = made(parts.hostname or "", parts.port, timeout=self.timeout_s)
             self._server = (parts.scheme, parts.netloc)
+        if self._connection.sock is None:
+            self._connection.connect()
         path = parts.path or "/"
-        self._connection.request(
-            method, f"{path}?{parts.query}" if parts.query else path, body, dict(headers)
-        )
-        response = self._connection.getresponse()
-        answer = response.read()
+        with self._time_limit(self._connection.sock):
+            self._connection.request(
+                method, f"{path}?{parts.query}" if parts.query else path, body, dict(headers)
+            )
+            response = self._connection.getresponse()
+            is_success = _SUCCESS <= response.status < _REDIRECT
+            answer = response.read(self.longest_answer if is_success else _LONGEST_ERROR)
+        if not response.isclosed():  # the rest would be taken for the next answer
+            self.close()
         wish = response.getheader("Retry-After") or ""
         return response.status, response.reason, answer, float(wish) if wish.isdecimal() else 0.0
+
+    @contextmanager
+    def _time_limit(self, connected: socket.socket) -> Iterator[None]:
+        """Cut the connection if it takes longer: a socket's timeout starts over with each byte."""
+        is_over = threading.Event()
+
+        def cut() -> None:
+            is_over.set()
+            with suppress(OSError):  # it is closed already
+                # Not the method of a TLS socket, which another thread is reading.
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)
+
+        timer = threading.Timer(self.timeout_s, cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, http.client.HTTPException):
+            if not is_over.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if is_over.is_set():
+            raise TimeoutError(f"no complete answer in {self.timeout_s:g} s")
 
 
 def check_url(url: str) -> None:

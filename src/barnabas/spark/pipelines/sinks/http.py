@@ -63,7 +63,7 @@ class HttpSink(Sink):
     ) -> None:
         """Send the requests of a batch, one after the other."""
         found = self.requests.prepared(rows).toArrow().to_pylist()
-        calls = HttpCalls(self.timeout_s, self.retry_for_s)
+        calls = HttpCalls(self.timeout_s, self.retry_for_s, longest_answer=64 << 10)
         refused: list[Refused] = []
         try:
             for each in self.requests.requests(found, query_of_batch(rows), number):
