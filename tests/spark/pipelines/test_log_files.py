@@ -80,6 +80,43 @@ def test_a_renamed_file_is_read_to_its_end(tmp_path: Path) -> None:
     assert tail.new() == []
 
 
+def test_a_file_that_is_gone_before_its_end_was_read_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tail = Tail(tmp_path / "*.log", limit=4)
+    for name in ("a", "b", "c"):
+        append(tmp_path / f"{name}.log", "one\ntwo\n")
+    assert tail.new() == ["one"]
+    assert tail.new() == ["two"]
+    (tmp_path / "a.log").unlink()  # it was read
+    (tmp_path / "c.log").unlink()  # of which nothing was read
+    assert tail.new() == ["one"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "b.log").rename(tmp_path / "elsewhere" / "b.log")
+    assert tail.new() == []
+    assert tail.new() == []
+    lost = [each.getMessage().partition(";")[0] for each in caplog.records]
+    assert lost == [
+        f"{tmp_path / 'c.log'} is gone, and its last 8 bytes are not read",
+        f"{tmp_path / 'b.log'} is gone, and its last 4 bytes are not read",
+    ]
+
+
+def test_a_file_that_has_gone_meanwhile_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, tail = tmp_path / "app.log", Tail(tmp_path / "*.log")
+    append(file, "one\n")
+    assert tail.new() == ["one"]
+    file.unlink()
+    again = Tail(tmp_path / "*.log")  # another process
+    again.position = tail.position
+    assert again.new() == []
+    assert again.new() == []
+    (said,) = caplog.messages
+    assert said.startswith(f"{file} is gone: lines that were added after byte 4 are not read")
+
+
 def test_a_truncated_file_begins_anew(tmp_path: Path) -> None:
     file, tail = tmp_path / "app.log", Tail(tmp_path / "*.log")
     append(file, "one\ntwo\n")

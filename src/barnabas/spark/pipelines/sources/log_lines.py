@@ -6,6 +6,7 @@ and written again, or its inode was used again.
 """
 
 import glob
+import logging
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Any, Self
 from barnabas.errors import BarnabasError
 from barnabas.spark.connector.connector import Connector, Position
 from barnabas.spark.pipelines.pipeline_end import resolved_path
+
+_log = logging.getLogger(__name__)
 
 FileState = dict[str, Any]
 """`path`, `offset`, `generation`, and `head`: a checksum of its first `head_length` bytes."""
@@ -40,6 +43,8 @@ class LogLines(Connector):
     skip_missing: bool
     _limits: dict[str, int] | None = field(default=None, init=False)
     """How long files were when a bounded run began."""
+    _seen: dict[str, tuple[Path, int]] = field(default_factory=dict, init=False, compare=False)
+    """Where files were when `latest` was last asked, and how long."""
 
     def describe(self) -> str:
         return f"lines of {self.pattern}"
@@ -68,8 +73,11 @@ class LogLines(Connector):
         known: Mapping[str, FileState] = start["files"]
         files: dict[str, FileState] = {}
         left = self.max_bytes_per_batch
-        for identity, path in sorted(self._present(known).items(), key=lambda each: str(each[1])):
+        present = self._present(known)
+        self._warn_of_lost(known, present)
+        for identity, path in sorted(present.items(), key=lambda each: str(each[1])):
             try:
+                self._seen[identity] = path, path.stat().st_size
                 state = self._advanced(identity, path, known.get(identity), left)
             except FileNotFoundError:  # since it was listed
                 continue
@@ -124,6 +132,24 @@ class LogLines(Connector):
                 if path is not None:
                     found[identity] = path
         return found
+
+    def _warn_of_lost(self, known: Mapping[str, FileState], present: Mapping[str, Path]) -> None:
+        """Say which files are gone that were not read to their end."""
+        for identity in (self._seen.keys() | known.keys()) - present.keys():
+            offset = known[identity]["offset"] if identity in known else 0
+            path, size = self._seen.pop(identity, (None, 0))
+            if path is None:  # since this process has started, it was never there
+                _log.warning(
+                    "%s is gone: lines that were added after byte %d are not read; keep rotated "
+                    "files in their folder for longer",
+                    *(known[identity]["path"], offset),
+                )
+            elif size > offset:
+                _log.warning(
+                    "%s is gone, and its last %d bytes are not read; keep rotated files in their "
+                    "folder for longer",
+                    *(path, size - offset),
+                )
 
     # -- reading ----------------------------------------------------------------------------------
 
