@@ -27,6 +27,7 @@ from barnabas.spark.pipelines.http.hook_listener import (
     HookSettings,
     close_listeners,
     listening,
+    stop_listening,
 )
 from barnabas.spark.testing import running
 from tests.conftest import MakeBroker
@@ -131,13 +132,43 @@ def test_a_request_that_can_t_be_stored_is_not_acknowledged(
         listener.close()
 
 
-def test_a_port_takes_webhooks_for_one_topic(bootstrap: str, topic: str) -> None:
-    listener = listening(HookSettings(0), topic, bootstrap)
-    assert listening(HookSettings(0), topic, bootstrap) is listener
+def test_pipelines_share_a_port_only_for_the_same(bootstrap: str, topic: str) -> None:
+    listener = listening(HookSettings(0), topic, bootstrap, "one")
+    assert listening(HookSettings(0), topic, bootstrap, "two") is listener
     with pytest.raises(InvalidArgument, match=f"already takes webhooks for topic {topic}"):
-        listening(HookSettings(0), "other", bootstrap)
+        listening(HookSettings(0), "other", bootstrap, "one")
+    with pytest.raises(InvalidArgument, match="already takes webhooks"):
+        listening(HookSettings(0, token="t"), topic, bootstrap, "three")
     with pytest.raises(InvalidArgument, match=r"can't listen on .*: Address already in use"):
         HookListener(HookSettings(listener.port), topic, bootstrap)
+    stop_listening(HookSettings(0), "three")
+    stop_listening(HookSettings(0), "one")
+    assert post(listener.port, path="/")[0] == 200, "the other one uses it"
+    stop_listening(HookSettings(0), "two")
+    with pytest.raises(ConnectionRefusedError):
+        post(listener.port, path="/")
+
+
+def test_a_pipeline_changes_its_listener_and_closes_it(bootstrap: str, topic: str) -> None:
+    first = listening(HookSettings(0), topic, bootstrap, "one")
+    port = first.port
+    assert post(port, path="/", headers={})[0] == 200
+    changed = HookSettings(0, path="/hooks", token="s3cret")
+    assert listening(changed, topic, bootstrap, "one").port == port
+    assert post(port, path="/", headers={})[0] == 404
+    assert post(port, headers={})[0] == 401
+    assert post(port)[0] == 200
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    for status in (200, 503):
+        kept.request("POST", "/hooks", b"{}", ALLOWED)
+        answer = kept.getresponse()
+        answer.read()
+        assert answer.status == status
+        stop_listening(changed, "one")
+    kept.close()
+    again = listening(HookSettings(port), topic, bootstrap, "two")
+    assert again.port == port, "the port is free for another one"
+    assert post(port, path="/")[0] == 200
 
 
 def test_wrong_arguments_are_named(tmp_path: Path) -> None:
@@ -175,6 +206,7 @@ def test_a_pipeline_gets_what_was_sent(
     with PipelineRun(spark, [hooked], bootstrap, runs, once=True, max_restarts=1) as each:
         each.wait()
     assert found == [7]
+    assert listening(source.hooks, topic, bootstrap).pipelines == {""}, "the run has left it"
 
     @pipeline(sources={"hooks": source}, sink=to_memory())
     def tested(hooks: DataFrame) -> DataFrame:

@@ -52,6 +52,9 @@ class HookListener:
     def __init__(self, settings: HookSettings, topic: str, bootstrap_servers: str) -> None:
         self.settings = settings
         self.topic = topic
+        self.bootstrap_servers = bootstrap_servers
+        self.pipelines: set[str] = set()
+        self.is_closed = False
         self.producer = Producer(bootstrap_servers, delivery_timeout_ms=_ACKNOWLEDGED_WITHIN_MS)
         self.places = threading.BoundedSemaphore(_MOST_AT_ONCE)
         listener = self
@@ -75,6 +78,8 @@ class HookListener:
         return int(self._server.server_port)
 
     def close(self) -> None:
+        """Take no more requests, on connections that are kept either; answer those that came."""
+        self.is_closed = True
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -114,6 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         settings = self.hooks.settings
+        if self.hooks.is_closed:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "nothing takes hooks here now")
+            return
         if not self.hooks.places.acquire(blocking=False):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests at once")
             return
@@ -192,22 +200,43 @@ class _Handler(BaseHTTPRequestHandler):
         _log.debug(format, *args)
 
 
-_open: dict[HookSettings, HookListener] = {}
+_open: dict[tuple[str, int], HookListener] = {}
 _lock = threading.Lock()
 
 
-def listening(settings: HookSettings, topic: str, bootstrap_servers: str) -> HookListener:
-    """The listener of this process with these settings; it is started if there is none."""
+def listening(
+    settings: HookSettings, topic: str, bootstrap_servers: str, pipeline: str = ""
+) -> HookListener:
+    """The listener of this process on that host and port, for a pipeline that is to use it.
+
+    It is started if there is none. Pipelines share it if they want the same of it; one that has it
+    for itself may change what it takes, and where to.
+    """
+    place = settings.host, settings.port
     with _lock:
-        found = _open.get(settings)
+        found = _open.get(place)
         if found is None:
-            found = _open[settings] = HookListener(settings, topic, bootstrap_servers)
-        elif found.topic != topic:
+            found = _open[place] = HookListener(settings, topic, bootstrap_servers)
+        elif found.pipelines <= {pipeline} and found.bootstrap_servers == bootstrap_servers:
+            found.settings, found.topic = settings, topic
+        elif (found.settings, found.topic) != (settings, topic):
             raise InvalidArgument(
-                f"port {settings.port} already takes webhooks for topic {found.topic}: choose "
-                "another port, or another path and port"
+                f"port {settings.port} already takes webhooks for topic {found.topic}, with "
+                f"path {found.settings.path}: choose another port"
             )
+        found.pipelines.add(pipeline)
         return found
+
+
+def stop_listening(settings: HookSettings, pipeline: str) -> None:
+    """The pipeline has ended: close its listener, unless others use it."""
+    place = settings.host, settings.port
+    with _lock:
+        found = _open.get(place)
+        if found is not None and pipeline in found.pipelines:
+            found.pipelines.remove(pipeline)
+            if not found.pipelines:
+                _open.pop(place).close()
 
 
 def close_listeners() -> None:

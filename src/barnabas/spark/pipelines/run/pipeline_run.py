@@ -197,6 +197,8 @@ class PipelineRun:
         for query in queries:
             if query.name in self._counters:
                 self._counters[query.name].close()
+            for source in query.pipeline.sources.values():
+                source.close(query.name)
         self._write_status(time.time())
 
     # -- each -----------------------------------------------------------------------------------

@@ -11,7 +11,11 @@ from pyspark.sql.types import StructType
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.expectations.expectation import Expectation
-from barnabas.spark.pipelines.http.hook_listener import HookSettings, listening
+from barnabas.spark.pipelines.http.hook_listener import (
+    HookSettings,
+    listening,
+    stop_listening,
+)
 from barnabas.spark.pipelines.sources.topic import TopicSource, from_topic
 
 
@@ -25,8 +29,12 @@ class HttpSource(TopicSource):
         return f"webhooks at {self.hooks.host}:{self.hooks.port}{self.hooks.path}"
 
     def load(self, environment: Environment) -> DataFrame:
-        listening(self.hooks, self.topic, environment.bootstrap_servers)
+        pipeline = environment.group_id or ""
+        listening(self.hooks, self.topic, environment.bootstrap_servers, pipeline)
         return super().load(environment)
+
+    def close(self, pipeline: str) -> None:
+        stop_listening(self.hooks, pipeline)
 
     def in_test(self, folder: Path) -> TopicSource:
         """What is fed are the bodies of requests; nothing listens."""
@@ -51,7 +59,7 @@ def from_http(
 ) -> HttpSource:
     """Requests that are sent to this machine: each becomes a record of a topic, then a row.
 
-    The listener runs in the driver for as long as its process does. A request is answered with 200
+    The listener runs in the driver until the pipeline is stopped. A request is answered with 200
     once the topic has it; with 503 if that fails, so that the sender tries again.
 
     - `topic`: where requests are kept; `schema`, `watermark`, `dead_letters`, `expect` and

@@ -32,6 +32,10 @@ class Source(PipelineEnd):
     def load(self, environment: Environment) -> DataFrame:
         """Its rows, as a stream or as a table."""
 
+    def close(self, pipeline: str) -> None:
+        """Release what `load` holds in this process: the pipeline of that name has been stopped."""
+        del pipeline
+
     def problems(self) -> Iterator[SourceError]:
         """Errors that can be found without Spark, which takes seconds to start."""
         yield from ()
