@@ -2,7 +2,8 @@
 
 A `console` block holds commands after `$ `, each perhaps with the output it shall have; `…` stands
 for anything, and alone in a line for any lines. A `python` block is a program; a `text` block right
-after it holds its output.
+after it holds its output. One that begins with `# NAME.py` is that file, which later ones may
+import.
 Commands that prepare a machine, run for ever or want a stopped server are not for tests: see
 `NOT_RUN`. A command finds
 the optional programs that it names, and no other.
@@ -25,6 +26,7 @@ NOT_RUN = re.compile(
     r"|barnabas consume orders +#"
     r"|barnabas log repair"
 )
+_FILE = re.compile(r"# (\w+\.py)\n")
 _ADDRESS = "localhost:9092"
 _ANY_LINES = r"[\s\S]*"
 
@@ -61,6 +63,8 @@ def steps(document: Path, *, without: str | None = None) -> list[Step]:
 def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -> None:
     """Run one step as the document says, but with this broker; raise if it is not as promised."""
     source = step.source.replace(_ADDRESS, bootstrap).replace("/var/lib/barnabas/", "data/")
+    if step.kind == "python" and (named := _FILE.match(source)):
+        (directory / named[1]).write_text(source)
     command = (
         [sys.executable, "-c", source]
         if step.kind == "python"

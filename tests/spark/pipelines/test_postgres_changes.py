@@ -296,4 +296,4 @@ def test_what_the_page_shows_can_be_loaded(tmp_path: Path) -> None:
             compile(text, name, "exec")
             continue
         assert list(load(str(tmp_path / name))) == [Path(name).stem]
-    assert len(found) == 4
+    assert len(found) == 5
