@@ -116,16 +116,6 @@ def test_damage_on_the_way_is_noticed(tmp_path: Path) -> None:
             checked_batches(memoryview(bad), 0)
 
 
-def test_a_batch_of_a_later_epoch_than_its_leaders_is_refused(tmp_path: Path) -> None:
-    leader = opened(tmp_path, "l-0")
-    put(leader, b"a", epoch=1)
-    put(leader, b"b", epoch=16385)
-    records = memoryview(bytearray(leader.read(0, 1 << 20)))
-    assert len(checked_batches(records, 0, 16385)[1]) == 2
-    with pytest.raises(CorruptBatch, match="offset 1 is of leader epoch 16385, and the leader is"):
-        checked_batches(records, 0, 2)
-
-
 def test_batches_out_of_order_are_refused(tmp_path: Path) -> None:
     leader, follower = opened(tmp_path, "l-0"), opened(tmp_path, "f-0")
     put(leader, b"a")

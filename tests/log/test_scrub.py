@@ -108,17 +108,3 @@ def test_what_was_cut_or_compacted_meanwhile_means_nothing() -> None:
         pass
     assert job.rot is None, "it has read the old file"
     assert not log.scrub.is_current(job.segment)
-
-
-def test_an_epoch_that_can_not_be_is_found_if_the_largest_is_known() -> None:
-    log = opened(MemoryDisk())
-    for epoch in (0, 0, 16385, 2):
-        put(log, b"x", epoch=epoch)
-    assert scrubbed(log, 0) is None
-    job = log.scrub.job(0, max_epoch=2)
-    assert job is not None
-    while job.step(100):
-        pass
-    job.close()
-    assert job.rot is not None
-    assert (job.rot.start, job.rot.end) == (2, 3)

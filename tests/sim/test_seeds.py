@@ -33,6 +33,7 @@ FOUND = {
     490386231724: "a replica with a hole cut its log before the controller knew, and led later",
     534047501356: "a producer was fenced that repeated InitProducerId at another coordinator",
     592830267001: "a follower that had cut its log took in an answer to an earlier fetch",
+    630294876082: "a leader with the only copy of a batch with a damaged epoch was not followed",
     634916834290: "a topic created on nodes that had lost power was said to have lost records",
     678315086896: "a leader that was cut off told an end that others had moved beyond",
     937987442451: "a replica that had led with a hole in its log kept the hole when it followed",

@@ -5,17 +5,12 @@ from barnabas.records.batch import BatchHeader, compute_crc
 from barnabas.records.decode import iter_batches
 from barnabas.records.errors import CorruptBatch
 
-MAX_EPOCH = 2**31 - 1
 
-
-def checked_batches(
-    records: memoryview, log_end_offset: int, leader_epoch: int = MAX_EPOCH
-) -> tuple[memoryview, Batches]:
+def checked_batches(records: memoryview, log_end_offset: int) -> tuple[memoryview, Batches]:
     """The part of `records` that continues a log which ends at `log_end_offset`, and its batches.
 
-    Whole batches with a valid CRC and growing offsets, none of a later epoch than its leader's: the
-    CRC does not cover the epoch. An incomplete last batch is left out, and so are batches that the
-    log has already. Raises `CorruptBatch`.
+    Whole batches with a valid CRC and growing offsets. An incomplete last batch is left out, and
+    so are batches that the log has already. Raises `CorruptBatch`.
     """
     start = at = 0
     batches: list[tuple[int, BatchHeader]] = []
@@ -27,11 +22,6 @@ def checked_batches(
             continue
         if compute_crc(batch) != header.crc:
             raise CorruptBatch(f"the CRC of the batch at offset {header.base_offset} is wrong")
-        if header.partition_leader_epoch > leader_epoch:
-            raise CorruptBatch(
-                f"the batch at offset {header.base_offset} is of leader epoch "
-                f"{header.partition_leader_epoch}, and the leader is in epoch {leader_epoch}"
-            )
         if header.last_offset_delta < 0 or (batches and header.base_offset < next_offset):
             raise CorruptBatch(
                 f"a batch from {header.base_offset} to {header.last_offset} follows "

@@ -36,11 +36,10 @@ class Rot(NamedTuple):
 class ScrubJob:
     """Reads one segment, step by step, on any thread. `close` it in the end."""
 
-    __slots__ = ("_file", "_found", "_max_epoch", "_next_offset", "_path", "rot", "segment")
+    __slots__ = ("_file", "_found", "_next_offset", "_path", "rot", "segment")
 
-    def __init__(self, segment: Segment, truncations: int, max_epoch: int | None) -> None:
+    def __init__(self, segment: Segment, truncations: int) -> None:
         """May raise OSError."""
-        self._max_epoch = max_epoch
         self.segment = ScrubbedSegment(
             segment.base_offset, segment.next_offset, segment.size, truncations
         )
@@ -67,10 +66,6 @@ class ScrubJob:
             header = found.header
             if header.base_offset < self._next_offset:
                 self._rotten(Flaw(found.position, f"base offset {header.base_offset}"))
-                return False
-            epoch = header.partition_leader_epoch
-            if self._max_epoch is not None and epoch > self._max_epoch:
-                self._rotten(Flaw(found.position, f"leader epoch {epoch}"))
                 return False
             self._next_offset = header.next_offset
             seen += header.size
@@ -117,17 +112,16 @@ class LogScrub:
         segments = self._log.segments
         return segments.with_offset(offset).base_offset if segments else 0
 
-    def job(self, base_offset: int, max_epoch: int | None = None) -> ScrubJob | None:
+    def job(self, base_offset: int) -> ScrubJob | None:
         """The job that reads a segment up to its end of now; None if the segment is gone.
 
-        A batch of a later leader epoch than `max_epoch` is damaged: its CRC does not cover that.
         Raises `StorageError`.
         """
         log = self._log
         for segment in log.segments:
             if segment.base_offset == base_offset and segment.size:
                 with storage_errors(f"cannot open {segment.log.path}"):
-                    return ScrubJob(segment, log.compaction_progress.truncations, max_epoch)
+                    return ScrubJob(segment, log.compaction_progress.truncations)
         return None
 
     def is_current(self, scrubbed: ScrubbedSegment) -> bool:

@@ -105,11 +105,7 @@ class Scrubber:
     async def _read(
         self, partition: Partition, base_offset: int, *, unthrottled: bool = False
     ) -> None:
-        # A follower refuses a batch whose epoch is damaged. As long as no other replica has the
-        # batch, it stays as it is: consumers do not look at its epoch.
-        is_replaceable = unthrottled and len(partition.isr) > 1
-        max_epoch = partition.leader_epoch if is_replaceable else None
-        job = partition.log.scrub.job(base_offset, max_epoch)
+        job = partition.log.scrub.job(base_offset)
         if job is None:
             return
         try:
