@@ -24,11 +24,11 @@ def plain(settings: Mapping[str, str]) -> MySqlSettings:
 
 
 def save(path: Path, position: BinlogPosition, replica: Replica, steps: int) -> None:
-    beside = path.with_suffix(".new")
-    beside.write_text(
+    new = path.with_suffix(".new")
+    new.write_text(
         json.dumps({"position": position.json(), "tables": replica.tables, "steps": steps})
     )
-    beside.replace(path)
+    new.replace(path)
 
 
 def follow(path: Path, settings: MySqlSettings) -> None:

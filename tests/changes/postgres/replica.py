@@ -97,11 +97,11 @@ def _normal(row: str) -> str:
 
 
 def save(path: Path, position: ChangePosition, replica: Replica, steps: int) -> None:
-    beside = path.with_suffix(".new")
-    beside.write_text(
+    new = path.with_suffix(".new")
+    new.write_text(
         json.dumps({"position": position.json(), "tables": replica.tables, "steps": steps})
     )
-    beside.replace(path)
+    new.replace(path)
 
 
 def follow(path: Path, settings: ChangeSettings) -> None:

@@ -160,8 +160,8 @@ def _divided(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Settings of the kind, and those of the other end."""
     is_source = kind.direction == "source"
-    beside = [*COMMON, *OF_BOTH, *(OF_SOURCES if is_source else OF_SINKS), ONCE]
-    common = {each.name for each in beside} | {"sink.class" if is_source else "source.class"}
+    shared = [*COMMON, *OF_BOTH, *(OF_SOURCES if is_source else OF_SINKS), ONCE]
+    common = {each.name for each in shared} | {"sink.class" if is_source else "source.class"}
     prefix = "sink." if is_source else "source."
     own: dict[str, str] = {}
     other: dict[str, str] = {}

@@ -42,8 +42,8 @@ def definitions(plugin: str) -> list[Setting]:
     other = kind_named(WRITE_TOPICS if is_source else READ_TOPICS)
     of_other = settings_of(other.make, other.name, "sink." if is_source else "source.")
     of_other = [each for each in of_other if not each.required]
-    beside = [*COMMON, *(OF_SOURCES if is_source else OF_SINKS), *OF_BOTH]
-    return [*(each for each in beside if each.name not in known), *own, *of_other]
+    shared = [*COMMON, *(OF_SOURCES if is_source else OF_SINKS), *OF_BOTH]
+    return [*(each for each in shared if each.name not in known), *own, *of_other]
 
 
 def validated(plugin: str, config: Mapping[str, str], folder: Path) -> dict[str, Any]:
