@@ -83,6 +83,7 @@ class SmallCluster:
         self.racks = racks or {}
         self.hosts = hosts or {}
         self.now_ms = 0
+        self.wall_ms = 0
         self.end_offset = 0
         self.agreed = MetadataImage()
         self.records: list[MetadataRecord] = []
@@ -104,6 +105,7 @@ class SmallCluster:
             settings=self.settings,
             new_uuid=lambda: next(self._uuids).to_bytes(16, "big"),
             now_ms=self.now_ms,
+            wall_ms=lambda: self.wall_ms,
         )
 
     def agree(self, decision: Decision[AnswerT]) -> AnswerT:

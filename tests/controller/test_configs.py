@@ -59,15 +59,18 @@ def test_only_changes_are_recorded(image: MetadataImage) -> None:
     assert image.configs == {}
 
 
-def test_settings_without_effect_are_kept(image: MetadataImage) -> None:
-    """Kafka's own tool sets throttles for a move and takes them back after it."""
-    for resource, name in (
-        (ONE, "leader.replication.throttled.rate"),
-        (T, "follower.replication.throttled.replicas"),
+def test_throttles_of_replicas(image: MetadataImage) -> None:
+    """Kafka's own tool sets them for a move and takes them back after it."""
+    for resource, name, value in (
+        (ONE, "leader.replication.throttled.rate", "1"),
+        (T, "follower.replication.throttled.replicas", "0:1"),
+        (T, "follower.replication.throttled.replicas", "*"),
     ):
         assert change(image, resource, (name, OPERATION_DELETE, None)) == []
-        assert change(image, resource, (name, OPERATION_SET, "1")) == [(name, "1")]
+        assert change(image, resource, (name, OPERATION_SET, value)) == [(name, value)]
         assert change(image, resource, (name, OPERATION_DELETE, None)) == [(name, None)]
+    with pytest.raises(Refusal, match="can't have '1'"):
+        change(image, T, (name, OPERATION_SET, "0:1,1"))
     name = "leader.replication.throttled.replicas"
     assert change(image, T, (name, OPERATION_APPEND, "0:1,1:1")) == [(name, "0:1,1:1")]
     assert change(image, T, (name, OPERATION_SUBTRACT, "0:1")) == [(name, "1:1")]
@@ -198,3 +201,17 @@ def test_producer_ids_come_in_blocks(image: MetadataImage) -> None:
             image.replay(record)
         seen += decision.answer
     assert seen == list(range(3 * BLOCK_SIZE))
+
+
+def test_settings_of_a_listener(image: MetadataImage) -> None:
+    name = "listener.name.clients.ssl.keystore.location"
+    assert change(image, ONE, (name, OPERATION_SET, "new.pem")) == [(name, "new.pem")]
+    described = {config.name: config for config in described_broker_configs(image, BROKER)}
+    assert described[name].value == "new.pem"
+    assert change(image, ONE, (name, OPERATION_DELETE, None)) == [(name, None)]
+    with pytest.raises(Refusal, match="name a broker"):
+        change(image, ALL, (name, OPERATION_SET, "new.pem"))
+    with pytest.raises(Refusal, match="unknown setting"):
+        change(image, ONE, ("listener.name.clients.retention.ms", OPERATION_SET, "1"))
+    with pytest.raises(Refusal, match="can't be changed while the broker runs"):
+        change(image, ONE, ("listener.name.clients.ssl.client.auth", OPERATION_SET, "none"))

@@ -1,6 +1,6 @@
 """Topics and settings through the controller, and how much it can take."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -95,10 +95,10 @@ def test_ten_thousand_partitions(what: str) -> None:
     for number in range(10):
         cluster.create_topic(CreatableTopic(f"t{number}", 1000, 3))
     cluster.controller.disconnected(1, 0)
-    started = perf_counter()
+    started = process_time()
     if what == "copy":
         assert cluster.controller.pending_image.copy() == cluster.agreed
     else:
         decision = cluster.controller.tick(1000)
         assert len(decision.records) == 2001
-    assert perf_counter() - started < 2
+    assert process_time() - started < 2

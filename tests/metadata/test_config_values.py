@@ -98,7 +98,8 @@ def test_every_default_is_valid(config: ConfigDef) -> None:
 @pytest.mark.parametrize("config", TOPIC_CONFIGS.values(), ids=lambda config: config.name)
 def test_every_topic_setting_has_its_default_at_the_broker(config: ConfigDef) -> None:
     if config.synonym is None:
-        assert config.without_effect
+        # Those of replicas name partitions of the topic, so that no default fits several topics.
+        assert config.without_effect or config.name.endswith(".throttled.replicas")
         return
     of_broker = BROKER_CONFIGS[config.synonym]
     assert of_broker.dynamic

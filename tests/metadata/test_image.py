@@ -13,6 +13,7 @@ from barnabas.metadata.records import (
 )
 from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -21,6 +22,7 @@ from barnabas.wire.messages.metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
@@ -186,6 +188,8 @@ FULL = (
     ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "1"),
     ConfigRecord(BROKER_RESOURCE, "", "num.partitions", "3"),
     ProducerIdsRecord(1, 5, 3000),
+    AccessControlEntryRecord(A, 2, "t", 3, "User:alice", "*", 3, 3),
+    AccessControlEntryRecord(B, 3, "g", 4, "User:bob", "10.0.0.1", 2, 2),
 )
 
 
@@ -204,6 +208,8 @@ def test_a_copy_goes_its_own_way() -> None:
         ConfigRecord(TOPIC_RESOURCE, "t", "retention.ms", "2"),
         ProducerIdsRecord(1, 5, 4000),
         registration(5, 20),
+        RemoveAccessControlEntryRecord(A),
+        AccessControlEntryRecord(b"c" * 16, 2, "u", 3, "User:alice", "*", 3, 3),
         RemoveTopicRecord(A),
     )
     image, same = replayed(*FULL), replayed(*FULL)

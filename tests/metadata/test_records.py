@@ -10,6 +10,7 @@ from barnabas.metadata.records import (
     encode_metadata_record,
 )
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -18,6 +19,7 @@ from barnabas.wire.messages.metadata_records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
@@ -42,6 +44,10 @@ RECORDS: st.SearchStrategy[MetadataRecord] = st.one_of(
     ),
     st.builds(ConfigRecord, int8, st.text(), st.text(), st.none() | st.text()),
     st.builds(RemoveTopicRecord, ids),
+    st.builds(
+        AccessControlEntryRecord, ids, int8, st.text(), int8, st.text(), st.text(), int8, int8
+    ),
+    st.builds(RemoveAccessControlEntryRecord, ids),
     st.builds(ProducerIdsRecord, int32, int64, int64),
     st.builds(
         RegisterBrokerRecord,

@@ -5,7 +5,12 @@ from typing import NamedTuple
 
 from barnabas.controller.configs import BrokerSettings
 from barnabas.metadata.config_values import ConfigValue
-from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, MetadataImage
+from barnabas.metadata.image import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    MetadataImage,
+)
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 _UNCLEAN_ELECTION = "unclean.leader.election.enable"
@@ -20,6 +25,8 @@ class InternalTopicSettings(NamedTuple):
     segment_bytes: int
     min_insync_replicas: int | None = None
     """None: as the brokers have it."""
+    is_compacted: bool = True
+    """Otherwise its coordinator deletes what it no longer needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,15 @@ class ClusterSettings:
                 self._number("offsets.topic.num.partitions"),
                 self._number("offsets.topic.replication.factor"),
                 self._number("offsets.topic.segment.bytes"),
+            )
+        if name == SHARE_GROUP_STATE:
+            min_isr = self._number("share.coordinator.state.topic.min.isr")
+            return InternalTopicSettings(
+                self._number("share.coordinator.state.topic.num.partitions"),
+                self._number("share.coordinator.state.topic.replication.factor"),
+                self._number("share.coordinator.state.topic.segment.bytes"),
+                min_isr if min_isr > 0 else None,
+                is_compacted=False,
             )
         assert name == TRANSACTION_STATE
         min_isr = self._number("transaction.state.log.min.isr")

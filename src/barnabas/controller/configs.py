@@ -1,17 +1,24 @@
-"""Describing and changing the settings of topics and brokers."""
+"""Describing and changing the settings of topics, brokers and groups."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.controller.decision import Decision, Refusal
 from barnabas.metadata.config_values import (
+    LISTENER_PREFIX,
     ConfigDef,
     ConfigType,
     ConfigValue,
     InvalidConfigError,
     did_you_mean,
 )
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.metadata.group_configs import GROUP_CONFIGS, bounds_of
+from barnabas.metadata.image import (
+    BROKER_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+)
 from barnabas.metadata.records import MetadataRecord
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
 from barnabas.wire.errors import ErrorCode
@@ -23,11 +30,11 @@ SOURCE_DYNAMIC_DEFAULT_BROKER = 3
 SOURCE_STATIC_BROKER = 4
 SOURCE_DEFAULT = 5
 SOURCE_BROKER_LOGGER = 6
+SOURCE_GROUP = 8
 
 LOGGER_RESOURCE = 8
 CLIENT_METRICS_RESOURCE = 16
-GROUP_RESOURCE = 32
-"""Resources that Kafka has besides topics and brokers."""
+"""Resources that Kafka has besides topics, brokers and groups."""
 
 OPERATION_SET = 0
 OPERATION_DELETE = 1
@@ -81,12 +88,27 @@ class BrokerSettings:
                 found.append(Synonym(name, values[name], source))
         if name in self.static:
             found.append(Synonym(name, self.static[name], SOURCE_STATIC_BROKER))
-        found.append(Synonym(name, self.table[name].default, SOURCE_DEFAULT))
+        if not name.startswith(LISTENER_PREFIX):
+            found.append(Synonym(name, self.table[name].default, SOURCE_DEFAULT))
         return found
+
+    def of_listeners(self, image: MetadataImage) -> list[ConfigDef]:
+        """The settings of single listeners that are set."""
+        names = {*self.static, *image.configs.get((BROKER_RESOURCE, str(self.node_id)), {})}
+        found = (of_listener(self.table, name) for name in sorted(names))
+        return [config for config in found if config is not None]
 
     def value(self, image: MetadataImage, name: str) -> ConfigValue:
         """What is in force for the broker's setting `name`."""
         return self.table[name].parse(self.synonyms(image, name)[0].value)
+
+
+def of_listener(table: Mapping[str, ConfigDef], name: str) -> ConfigDef | None:
+    """The setting behind `listener.name.NAME.SETTING`; None if a listener has no such setting."""
+    if not name.startswith(LISTENER_PREFIX):
+        return None
+    config = table.get(name.removeprefix(LISTENER_PREFIX).partition(".")[2])
+    return None if config is None or not config.per_listener else config.of_listener(name)
 
 
 class TopicDefaults:
@@ -144,9 +166,48 @@ def described_broker_configs(
     image: MetadataImage, broker: BrokerSettings
 ) -> Iterable[DescribedConfig]:
     """Every setting of a broker."""
-    for config in broker.table.values():
+    for config in (*broker.table.values(), *broker.of_listeners(image)):
         chain = broker.synonyms(image, config.name)
         yield DescribedConfig(config, not config.dynamic, chain[0].value, chain[0].source, chain)
+
+
+def described_group_configs(
+    image: MetadataImage, broker: BrokerSettings, group_id: str
+) -> Iterable[DescribedConfig]:
+    """Every setting of a group, whether it exists or not."""
+    own = image.group_configs(group_id)
+    for config in GROUP_CONFIGS.values():
+        chain = [Synonym(config.name, own[config.name], SOURCE_GROUP)] if config.name in own else []
+        chain += _group_defaults(image, broker, config)
+        yield DescribedConfig(config, False, chain[0].value, chain[0].source, chain)
+
+
+def _group_defaults(
+    image: MetadataImage, broker: BrokerSettings, config: ConfigDef
+) -> list[Synonym]:
+    if config.synonym is None:
+        return [Synonym(config.name, config.default, SOURCE_DEFAULT)]
+    return broker.synonyms(image, config.synonym)
+
+
+def _check_bounds(
+    image: MetadataImage, broker: BrokerSettings, config: ConfigDef, text: str | None
+) -> None:
+    """Refuse a group's value that the broker's settings do not allow."""
+    bounds = bounds_of(config)
+    if text is None or bounds is None:
+        return
+    value = config.parse(text)
+    low, high = (broker.value(image, name) for name in bounds)
+    assert isinstance(value, int)
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    if not low <= value <= high:
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            f"{config.name} must be between {low} ({bounds[0]}) and {high} ({bounds[1]}), "
+            f"not {value}",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +228,7 @@ def alter_configs(
     *,
     replace: bool,
 ) -> Decision[None]:
-    """Change one topic's or broker's settings.
+    """Change one topic's, broker's or group's settings.
 
     `replace` is the old AlterConfigs, which also takes back every setting it does not name.
     """
@@ -179,6 +240,8 @@ def alter_configs(
     wanted: dict[str, str | None] = dict.fromkeys(current) if replace else {}
     for change in changes:
         config = table.get(change.name)
+        if config is None and resource_type == BROKER_RESOURCE:
+            config = of_listener(table, change.name)
         if config is None:
             if resource_type == TOPIC_RESOURCE and change.operation == OPERATION_DELETE:
                 continue  # mirrors take back what the other cluster's topics do not set
@@ -189,10 +252,17 @@ def alter_configs(
                 f"{change.name} can't be changed while the broker runs: set it in the "
                 "broker's config file and restart",
             )
+        if config.per_listener and not resource_name:
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                f"{change.name} can't be changed for all brokers at once: name a broker",
+            )
         in_force = current.get(change.name)
         if in_force is None:
             in_force = _inherited(image, broker, resource_type, config)
         wanted[change.name] = _changed(config, change, in_force)
+        if resource_type == GROUP_RESOURCE:
+            _check_bounds(image, broker, config, wanted[change.name])
     records: list[MetadataRecord] = [
         ConfigRecord(resource_type, resource_name, name, value)
         for name, value in wanted.items()
@@ -212,6 +282,10 @@ def _table(
         if resource_name not in ("", str(broker.node_id), *map(str, image.brokers)):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"unknown broker {resource_name!r}")
         return broker.table
+    if resource_type == GROUP_RESOURCE:
+        if not resource_name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "the name of the group is empty")
+        return GROUP_CONFIGS
     raise Refusal(ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings")
 
 
@@ -229,7 +303,10 @@ def _inherited(
     """What is in force where the resource itself sets nothing."""
     if resource_type == TOPIC_RESOURCE:
         return TopicDefaults(image, broker).synonyms(config)[0].value
-    return broker.synonyms(image, config.name)[0].value
+    if resource_type == GROUP_RESOURCE:
+        return _group_defaults(image, broker, config)[0].value
+    chain = broker.synonyms(image, config.name)
+    return chain[0].value if chain else None
 
 
 def _changed(config: ConfigDef, change: ConfigChange, in_force: str | None) -> str | None:

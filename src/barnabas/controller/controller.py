@@ -8,12 +8,14 @@ It runs on the leader of the metadata log, while that leads. What is persistent 
   records are committed. If they never are, the pending image is wrong and the controller ends.
 - `BrokerSessions`: when each broker was last heard from, and how far it has read the metadata.
 - `LeaderBalanceSchedule`: when leadership is balanced next.
+- `DelegationTokens`: tokens by what clients name them by, and when to look for expired ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from barnabas.controller import (
+    acls,
     alter_configs,
     isr_changes,
     leader_balance,
@@ -22,12 +24,14 @@ from barnabas.controller import (
     reassignments,
 )
 from barnabas.controller.broker_sessions import BrokerSessions
+from barnabas.controller.client_quotas import alter_client_quotas
 from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.create_partitions import create_partitions, growth_throttled
 from barnabas.controller.creation_budget import CreationBudget
 from barnabas.controller.decision import Decision
+from barnabas.controller.delegation_tokens import DelegationTokens
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
 from barnabas.controller.heartbeats import heartbeat
@@ -36,6 +40,7 @@ from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
 from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
+from barnabas.controller.scram_credentials import alter_scram_credentials
 from barnabas.controller.topics import (
     TopicPolicy,
     create_topics,
@@ -43,15 +48,24 @@ from barnabas.controller.topics import (
     topics_throttled,
 )
 from barnabas.metadata.image import MetadataImage
+from barnabas.security.principal import Principal
 from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
+)
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
 )
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from barnabas.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
 )
 from barnabas.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -65,13 +79,23 @@ from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from barnabas.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+from barnabas.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
 )
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from barnabas.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from barnabas.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
 from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -80,7 +104,11 @@ from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from barnabas.wire.messages.metadata_records import PartitionRecord
+from barnabas.wire.messages.metadata_records import PartitionRecord, UserScramCredentialRecord
+from barnabas.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+)
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
@@ -100,11 +128,13 @@ class Controller:
         settings: BrokerSettings,
         new_uuid: Callable[[], bytes],
         now_ms: int,
+        wall_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         """Begin with a copy of the committed `image`; every broker gets a new session.
 
         `settings` are those of the controller's own node; dynamic ones are looked up in the image.
-        All times are of one steady clock.
+        All times are of one steady clock, but for those of delegation tokens, which `wall_ms`
+        tells.
         """
         self.pending_image = image.copy()
         self._config = config
@@ -113,6 +143,9 @@ class Controller:
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._creation_budget = CreationBudget(now_ms)
+        self._tokens = DelegationTokens(
+            config.tokens, self.pending_image, new_uuid, wall_ms, now_ms
+        )
         self._taking_over_ms = now_ms if has_leaderless(self.pending_image) else None
         """When to hold elections that the former controller may have left undone."""
 
@@ -152,7 +185,8 @@ class Controller:
         self._sessions.forgive(stalled_ms)
 
     def tick(self, now_ms: int) -> Decision[None]:
-        """Do what is due: fence silent brokers, elect leaders, balance leadership."""
+        """Do what is due: fence silent brokers, elect leaders, balance leadership, forget expired
+        tokens."""
         self._balance.now_ms = now_ms
         draft = self._draft()
         expired = self._sessions.expired(now_ms)
@@ -165,6 +199,7 @@ class Controller:
             elect_leaderless(draft)
         if self._balance.is_due():
             self._balance.done(finished=leader_balance.balance_leaders(draft, self._config))
+        self._tokens.forget_expired(draft, now_ms)
         return draft.decision(None)
 
     def next_deadline_ms(self) -> int | None:
@@ -173,6 +208,7 @@ class Controller:
             self._sessions.next_deadline_ms(),
             self._balance.next_ms,
             self._taking_over_ms,
+            self._tokens.next_check_ms(),
         )
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
@@ -280,11 +316,60 @@ class Controller:
         draft = self._draft()
         return draft.decision(alter_configs.change_configs(draft, self._settings, request))
 
+    def alter_user_scram_credentials(
+        self, request: AlterUserScramCredentialsRequest
+    ) -> Decision[AlterUserScramCredentialsResponse]:
+        draft = self._draft()
+        return draft.decision(alter_scram_credentials(draft, request))
+
+    def add_initial_users(self, users: Sequence[UserScramCredentialRecord]) -> Decision[None]:
+        """A new cluster begins with these."""
+        draft = self._draft()
+        draft.write_all(list(users))
+        return draft.decision(None)
+
+    def alter_client_quotas(
+        self, request: AlterClientQuotasRequest
+    ) -> Decision[AlterClientQuotasResponse]:
+        draft = self._draft()
+        return draft.decision(alter_client_quotas(draft, request))
+
     def allocate_producer_ids(
         self, request: AllocateProducerIdsRequest
     ) -> Decision[AllocateProducerIdsResponse]:
         draft = self._draft()
         return draft.decision(producer_ids.allocate(draft, request))
+
+    # -- access rules ------------------------------------------------------------------------------
+
+    def create_acls(self, request: CreateAclsRequest) -> Decision[CreateAclsResponse]:
+        draft = self._draft()
+        new_ids = [self._new_uuid() for _ in request.creations]
+        return draft.decision(acls.create_acls(draft, request, new_ids))
+
+    def delete_acls(self, request: DeleteAclsRequest) -> Decision[DeleteAclsResponse]:
+        draft = self._draft()
+        return draft.decision(acls.delete_acls(draft, request))
+
+    # -- delegation tokens -------------------------------------------------------------------------
+
+    def create_delegation_token(
+        self, request: CreateDelegationTokenRequest, requester: Principal
+    ) -> Decision[CreateDelegationTokenResponse]:
+        draft = self._draft()
+        return draft.decision(self._tokens.create(draft, request, requester))
+
+    def renew_delegation_token(
+        self, request: RenewDelegationTokenRequest, requester: Principal
+    ) -> Decision[RenewDelegationTokenResponse]:
+        draft = self._draft()
+        return draft.decision(self._tokens.renew(draft, request, requester))
+
+    def expire_delegation_token(
+        self, request: ExpireDelegationTokenRequest, requester: Principal
+    ) -> Decision[ExpireDelegationTokenResponse]:
+        draft = self._draft()
+        return draft.decision(self._tokens.expire(draft, request, requester))
 
     # -- the decision ------------------------------------------------------------------------------
 

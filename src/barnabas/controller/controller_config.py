@@ -1,6 +1,8 @@
 """Timeouts and limits of the controller."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from barnabas.controller.delegation_tokens import TokenPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,4 @@ class ControllerConfig:
     10 s), because until then the partition would not be available to them."""
     max_elections_at_a_time: int = 1000
     """Leaders moved in one decision when balancing, so that other decisions do not wait."""
+    tokens: TokenPolicy = field(default_factory=TokenPolicy)

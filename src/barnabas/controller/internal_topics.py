@@ -6,20 +6,18 @@ depends on them.
 """
 
 from barnabas.controller.cluster_settings import ClusterSettings
-from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE
+from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
 
-_INTERNAL = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
-
 
 def asks_for_internal(request: CreateTopicsRequest) -> bool:
     """Whether the request is for one internal topic, and gives nothing but its name."""
     return len(request.topics) == 1 and all(
-        topic.name in _INTERNAL
+        topic.name in INTERNAL_TOPICS
         and topic.num_partitions == -1
         and topic.replication_factor == -1
         and not topic.configs
@@ -35,9 +33,12 @@ def internal_request(
     (asked,) = request.topics
     internal = settings.internal_topic(asked.name)
     configs = [
-        CreatableTopicConfig("cleanup.policy", "compact"),
+        CreatableTopicConfig("cleanup.policy", "compact" if internal.is_compacted else "delete"),
         CreatableTopicConfig("segment.bytes", str(internal.segment_bytes)),
     ]
+    if not internal.is_compacted:
+        configs.append(CreatableTopicConfig("retention.ms", "-1"))
+        configs.append(CreatableTopicConfig("retention.bytes", "-1"))
     if internal.min_insync_replicas is not None:
         configs.append(
             CreatableTopicConfig("min.insync.replicas", str(internal.min_insync_replicas))

@@ -3,6 +3,7 @@
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import distrust, elect_for_brokers
 from barnabas.metadata.image import BrokerImage, MetadataImage
+from barnabas.wire.endpoint import SecurityProtocol
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -17,6 +18,8 @@ from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+
+_PROTOCOLS = frozenset(SecurityProtocol)
 
 
 def epoch_error(image: MetadataImage, broker_id: int, broker_epoch: int) -> ErrorCode:
@@ -50,7 +53,7 @@ def register_broker(
     """
     image = draft.image
     before = image.brokers.get(request.broker_id)
-    if request.broker_id < 0 or not request.listeners:
+    if request.broker_id < 0 or not _has_endpoints(request):
         return BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION)
     wiped = _is_wiped(image, before, request.log_dirs)
     recorded, vouched = _previous_epoch(request)
@@ -64,7 +67,10 @@ def register_broker(
             broker_id=request.broker_id,
             incarnation_id=request.incarnation_id,
             broker_epoch=epoch,
-            end_points=[BrokerEndpoint(e.name, e.host, e.port) for e in request.listeners],
+            end_points=[
+                BrokerEndpoint(e.name, e.host, e.port, e.security_protocol)
+                for e in request.listeners
+            ],
             rack=request.rack or None,
             fenced=not (is_controller and _goes_on(image, request.broker_id, trusted=trusted)),
             log_dirs=request.log_dirs,
@@ -74,6 +80,16 @@ def register_broker(
         distrust(draft, request.broker_id, wiped=wiped)
     elect_for_brokers(draft, [request.broker_id])
     return BrokerRegistrationResponse(broker_epoch=epoch)
+
+
+def _has_endpoints(request: BrokerRegistrationRequest) -> bool:
+    """Whether it names listeners, each once, with protocols that there are."""
+    names = [listener.name for listener in request.listeners]
+    return (
+        bool(names)
+        and len(set(names)) == len(names)
+        and all(each.security_protocol in _PROTOCOLS for each in request.listeners)
+    )
 
 
 def _is_wiped(image: MetadataImage, before: BrokerImage | None, log_dirs: list[bytes]) -> bool:

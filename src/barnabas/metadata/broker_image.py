@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from barnabas.wire.endpoint import Endpoint
+from barnabas.wire.endpoint import Endpoint, SecurityProtocol
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
@@ -46,7 +46,10 @@ class BrokerImage:
             record.broker_id,
             record.broker_epoch,
             record.incarnation_id,
-            [Endpoint(e.name, e.host, e.port) for e in record.end_points],
+            [
+                Endpoint(e.name, e.host, e.port, SecurityProtocol(e.security_protocol))
+                for e in record.end_points
+            ],
             record.rack,
             record.log_dirs,
             record.fenced,

@@ -6,11 +6,13 @@ work from that declaration.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import IntEnum
 
 ConfigValue = str | int | float | bool | None
+LISTENER_PREFIX = "listener.name."
+"""Begins the name of a setting of one listener: `listener.name.NAME.SETTING`."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -29,6 +31,8 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
+    """Text that is shown nowhere."""
 
 
 class InvalidConfigError(ValueError):
@@ -63,6 +67,15 @@ class ConfigDef:
     it is unset in Kafka, where the default is that of another: `log.retention.hours`."""
     without_effect: str | None = None
     """Why nothing reads it: Kafka has settings that mean nothing here."""
+    items: str | None = None
+    """The regular expression of the value, or of an item of a list, where `choices` do not say
+    it."""
+    per_listener: bool = False
+    """Whether a listener may have its own value: `listener.name.NAME.SETTING`."""
+
+    def of_listener(self, name: str) -> "ConfigDef":
+        """This setting of one listener, under its name with the prefix."""
+        return replace(self, name=name, default=None)
 
     def parse(self, text: str | None) -> ConfigValue:
         """The value that `text` stands for, or `InvalidConfigError`."""
@@ -73,7 +86,7 @@ class ConfigDef:
         match self.type:
             case ConfigType.BOOLEAN:
                 return self._boolean(text)
-            case ConfigType.STRING:
+            case ConfigType.STRING | ConfigType.PASSWORD:
                 return self._choice(text)
             case ConfigType.LIST:
                 return self._list(text)
@@ -88,6 +101,8 @@ class ConfigDef:
         return self._choice(text.lower()) == "true"
 
     def _choice(self, text: str) -> str:
+        if self.items and self.type is ConfigType.STRING and not re.fullmatch(self.items, text):
+            raise InvalidConfigError(f"{self.name} can't be {text!r}; {self.doc}")
         if self.choices and text not in self.choices:
             allowed = ", ".join(self.choices)
             raise InvalidConfigError(f"{self.name} must be one of {allowed}, not {text!r}")
@@ -95,6 +110,9 @@ class ConfigDef:
 
     def _list(self, text: str) -> str:
         items = [self._choice(item.strip()) for item in text.split(",") if item.strip()]
+        wrong = [item for item in items if self.items and not re.fullmatch(self.items, item)]
+        if wrong:
+            raise InvalidConfigError(f"{self.name} can't have {wrong[0]!r}; {self.doc}")
         if self.choices and not items:
             raise InvalidConfigError(f"{self.name} needs one or more of {', '.join(self.choices)}")
         return ",".join(items)

@@ -3,28 +3,41 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from barnabas.metadata.acls_image import AclsImage
 from barnabas.metadata.broker_image import NEVER, BrokerImage
+from barnabas.metadata.client_quotas_image import ClientQuotasImage
+from barnabas.metadata.delegation_tokens_image import DelegationTokensImage
 from barnabas.metadata.partition_image import PartitionImage
-from barnabas.metadata.records import MetadataRecord
+from barnabas.metadata.records import MetadataRecord, SecurityRecord
+from barnabas.metadata.scram_image import ScramImage
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 
 __all__ = [
     "BROKER_RESOURCE",
     "CLUSTER_METADATA",
     "CONSUMER_OFFSETS",
+    "GROUP_RESOURCE",
     "INTERNAL_TOPICS",
     "RESERVED_NAMES",
+    "SHARE_GROUP_STATE",
     "TOPIC_RESOURCE",
     "TRANSACTION_STATE",
     "BrokerImage",
@@ -35,10 +48,12 @@ __all__ = [
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+GROUP_RESOURCE = 32
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
+SHARE_GROUP_STATE = "__share_group_state"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
 CLUSTER_METADATA = "__cluster_metadata"
 """Not a topic, but its log lies where the log of such a topic would."""
 RESERVED_NAMES = INTERNAL_TOPICS | {CLUSTER_METADATA}
@@ -61,7 +76,8 @@ class TopicImage:
 
 @dataclass(slots=True)
 class MetadataImage:
-    """Brokers, topics by name and by id, configs by resource, and the next free numbers."""
+    """Brokers, topics by name and by id, configs by resource, the next free numbers, users, access
+    rules, quotas, delegation tokens."""
 
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
     topics: dict[str, TopicImage] = field(default_factory=dict)
@@ -69,6 +85,10 @@ class MetadataImage:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
     next_broker_epoch: int = 0
+    scram: ScramImage = field(default_factory=ScramImage)
+    acls: AclsImage = field(default_factory=AclsImage)
+    client_quotas: ClientQuotasImage = field(default_factory=ClientQuotasImage)
+    delegation_tokens: DelegationTokensImage = field(default_factory=DelegationTokensImage)
 
     def replay(self, record: MetadataRecord) -> None:
         """Take in one agreed change."""
@@ -102,6 +122,19 @@ class MetadataImage:
                 self._seen_broker_epoch(record.broker_epoch)
             case NoOpRecord():
                 pass
+            case _:
+                self._replay_security(record)
+
+    def _replay_security(self, record: SecurityRecord) -> None:
+        match record:
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
+                self.scram.replay(record)
+            case AccessControlEntryRecord() | RemoveAccessControlEntryRecord():
+                self.acls.replay(record)
+            case ClientQuotaRecord():
+                self.client_quotas.replay(record)
+            case DelegationTokenRecord() | RemoveDelegationTokenRecord():
+                self.delegation_tokens.replay(record)
 
     def _replay_partition(self, record: PartitionRecord) -> None:
         partition = PartitionImage.recorded(record)
@@ -132,7 +165,11 @@ class MetadataImage:
         self.topics.clear()
         self.topics_by_id.clear()
         self.configs.clear()
+        self.acls.clear()
+        self.client_quotas.clear()
+        self.delegation_tokens.clear()
         self.next_producer_id = self.next_broker_epoch = 0
+        self.scram.clear()
         for record in records:
             self.replay(record)
 
@@ -154,6 +191,10 @@ class MetadataImage:
             )
         if self.next_producer_id:
             records.append(ProducerIdsRecord(_NO_BROKER, next_producer_id=self.next_producer_id))
+        records += self.scram.records()
+        records += self.acls.records()
+        records += self.client_quotas.records()
+        records += self.delegation_tokens.records()
         return records
 
     def copy(self) -> "MetadataImage":
@@ -169,6 +210,10 @@ class MetadataImage:
             {resource: values.copy() for resource, values in self.configs.items()},
             self.next_producer_id,
             self.next_broker_epoch,
+            self.scram.copy(),
+            self.acls.copy(),
+            self.client_quotas.copy(),
+            self.delegation_tokens.copy(),
         )
 
     # -- reading ---------------------------------------------------------------------------------
@@ -193,6 +238,10 @@ class MetadataImage:
     def topic_configs(self, name: str) -> dict[str, str]:
         """What was set for one topic; everything else is a default."""
         return self.configs.get((TOPIC_RESOURCE, name), {})
+
+    def group_configs(self, group_id: str) -> dict[str, str]:
+        """What was set for one group; everything else is a default."""
+        return self.configs.get((GROUP_RESOURCE, group_id), {})
 
     def broker_configs(self, node_id: int) -> dict[str, str]:
         """What was set while running for all brokers, and over that for one."""

@@ -7,18 +7,36 @@ import struct
 from typing import get_args
 
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 from barnabas.wire.primitives import Buffer, Reader, WireError, Writer
+
+SecurityRecord = (
+    UserScramCredentialRecord
+    | RemoveUserScramCredentialRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | ClientQuotaRecord
+    | DelegationTokenRecord
+    | RemoveDelegationTokenRecord
+)
+"""Users, access rules, quotas, delegation tokens."""
 
 MetadataRecord = (
     RegisterBrokerRecord
@@ -31,6 +49,7 @@ MetadataRecord = (
     | ProducerIdsRecord
     | BrokerRegistrationChangeRecord
     | NoOpRecord
+    | SecurityRecord
 )
 
 _FRAME_VERSION = 1

@@ -16,8 +16,8 @@ _INTERNAL_DEFAULTS = {"flush.messages": "1"}
 def own_defaults(topic: str, configs: Mapping[str, str]) -> Mapping[str, str]:
     """Defaults that hold for this topic, whatever the brokers' are.
 
-    Committed offsets and the states of transactions are acknowledged when they are on the disk, or
-    a power failure would lose them. Explicit flush settings take precedence.
+    Committed offsets and the states of transactions and share groups are acknowledged when they
+    are on the disk, or a power failure would lose them. Explicit flush settings take precedence.
     """
     is_internal = topic in INTERNAL_TOPICS and not any(name in configs for name in _FLUSHES)
     return _INTERNAL_DEFAULTS if is_internal else {}
@@ -208,6 +208,20 @@ _WITH_EFFECT = (
         low=1,
         synonym="log.roll.ms",
         default_has_synonym=False,
+    ),
+    *(
+        ConfigDef(
+            f"{role}.replication.throttled.replicas",
+            ConfigType.LIST,
+            "",
+            f"{which}, PARTITION:NODE,... or *",
+            default_has_synonym=False,
+            items=r"\*|[0-9]+:[0-9]+",
+        )
+        for role, which in (
+            ("leader", "Replicas from which leader.replication.throttled.rate limits reading"),
+            ("follower", "Replicas to which follower.replication.throttled.rate limits copying"),
+        )
     ),
     ConfigDef(
         "unclean.leader.election.enable",

@@ -18,22 +18,6 @@ TOPIC_CONFIGS_WITHOUT_EFFECT = (
         without_effect="lz4 compresses at one level, the fastest",
     ),
     ConfigDef(
-        "follower.replication.throttled.replicas",
-        ConfigType.LIST,
-        "",
-        "No effect: replication is not throttled",
-        default_has_synonym=False,
-        without_effect="replication is not throttled",
-    ),
-    ConfigDef(
-        "leader.replication.throttled.replicas",
-        ConfigType.LIST,
-        "",
-        "No effect: replication is not throttled",
-        default_has_synonym=False,
-        without_effect="replication is not throttled",
-    ),
-    ConfigDef(
         "local.retention.bytes",
         ConfigType.LONG,
         "-2",

@@ -1,0 +1,185 @@
+"""Guards of share groups. ShareFetch and ShareAcknowledge check topics in their handlers, because a
+session remembers them."""
+
+from barnabas.broker.access.request_access import RequestAccess
+from barnabas.broker.guards.guard import (
+    GROUP_DENIED,
+    MESSAGES,
+    TOPIC_DENIED,
+    Needs,
+    Part,
+    Verdict,
+    split,
+)
+from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.groups.names import MAX_SUBSCRIBED_TOPICS
+from barnabas.wire.acl_codes import AclOperation
+from barnabas.wire.messages import alter_share_group_offsets as alter_messages
+from barnabas.wire.messages import delete_share_group_offsets as delete_messages
+from barnabas.wire.messages import describe_share_group_offsets as describe_messages
+from barnabas.wire.messages.share_acknowledge import (
+    ShareAcknowledgeRequest,
+    ShareAcknowledgeResponse,
+)
+from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from barnabas.wire.messages.share_group_describe import (
+    DescribedGroup,
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from barnabas.wire.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+
+
+def heartbeat(
+    _: Needs, request: ShareGroupHeartbeatRequest, access: RequestAccess, __: RequestContext
+) -> Verdict:
+    """READ on the group, and DESCRIBE on each topic of the subscription."""
+    error = None
+    names = frozenset(request.subscribed_topic_names or ())
+    if not access.group(AclOperation.READ, request.group_id):
+        error = GROUP_DENIED
+    elif len(names) > MAX_SUBSCRIBED_TOPICS:
+        return None  # which is refused, whatever their names are
+    elif not all(access.topic(AclOperation.DESCRIBE, name) for name in names):
+        error = TOPIC_DENIED
+    if error is None:
+        return None
+    return ShareGroupHeartbeatResponse(error_code=error, error_message=MESSAGES[error])
+
+
+def describe(
+    _: Needs, request: ShareGroupDescribeRequest, access: RequestAccess, __: RequestContext
+) -> Verdict:
+    """DESCRIBE on each group; the handler looks at the topics."""
+    request.group_ids, denied = split(
+        request.group_ids, lambda group: access.group(AclOperation.DESCRIBE, group)
+    )
+    if not denied:
+        return None
+
+    def finish(response: ShareGroupDescribeResponse) -> ShareGroupDescribeResponse:
+        response.groups += [
+            DescribedGroup(GROUP_DENIED, MESSAGES[GROUP_DENIED], group)
+            for group in dict.fromkeys(denied)
+        ]
+        return response
+
+    return Part(request, finish)
+
+
+def fetch(
+    _: Needs, request: ShareFetchRequest, access: RequestAccess, __: RequestContext
+) -> Verdict:
+    """READ on the group; the handler looks at the topics."""
+    if access.group(AclOperation.READ, request.group_id or ""):
+        return None
+    return ShareFetchResponse(error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED])
+
+
+def acknowledge(
+    _: Needs, request: ShareAcknowledgeRequest, access: RequestAccess, __: RequestContext
+) -> Verdict:
+    """READ on the group; the handler looks at the topics."""
+    if access.group(AclOperation.READ, request.group_id or ""):
+        return None
+    return ShareAcknowledgeResponse(error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED])
+
+
+def describe_offsets(
+    _: Needs,
+    request: describe_messages.DescribeShareGroupOffsetsRequest,
+    access: RequestAccess,
+    __: RequestContext,
+) -> Verdict:
+    """DESCRIBE on each group; the handler looks at the topics."""
+    request.groups, denied = split(
+        request.groups, lambda group: access.group(AclOperation.DESCRIBE, group.group_id)
+    )
+    if not denied:
+        return None
+
+    def finish(
+        response: describe_messages.DescribeShareGroupOffsetsResponse,
+    ) -> describe_messages.DescribeShareGroupOffsetsResponse:
+        response.groups += [
+            describe_messages.DescribeShareGroupOffsetsResponseGroup(
+                group.group_id, error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
+            )
+            for group in denied
+        ]
+        return response
+
+    return Part(request, finish)
+
+
+def alter_offsets(
+    _: Needs,
+    request: alter_messages.AlterShareGroupOffsetsRequest,
+    access: RequestAccess,
+    __: RequestContext,
+) -> Verdict:
+    """READ on the group, and on each topic."""
+    if not access.group(AclOperation.READ, request.group_id):
+        return alter_messages.AlterShareGroupOffsetsResponse(
+            error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
+        )
+    request.topics, denied = split(
+        request.topics, lambda topic: access.topic(AclOperation.READ, topic.topic_name)
+    )
+    if not denied:
+        return None
+
+    def finish(
+        response: alter_messages.AlterShareGroupOffsetsResponse,
+    ) -> alter_messages.AlterShareGroupOffsetsResponse:
+        response.responses += [
+            alter_messages.AlterShareGroupOffsetsResponseTopic(
+                topic.topic_name,
+                partitions=[
+                    alter_messages.AlterShareGroupOffsetsResponsePartition(
+                        asked.partition_index, TOPIC_DENIED, MESSAGES[TOPIC_DENIED]
+                    )
+                    for asked in topic.partitions
+                ],
+            )
+            for topic in denied
+        ]
+        return response
+
+    return Part(request, finish)
+
+
+def delete_offsets(
+    _: Needs,
+    request: delete_messages.DeleteShareGroupOffsetsRequest,
+    access: RequestAccess,
+    __: RequestContext,
+) -> Verdict:
+    """DELETE on the group, and READ on each topic."""
+    if not access.group(AclOperation.DELETE, request.group_id):
+        return delete_messages.DeleteShareGroupOffsetsResponse(
+            error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
+        )
+    request.topics, denied = split(
+        request.topics, lambda topic: access.topic(AclOperation.READ, topic.topic_name)
+    )
+    if not denied:
+        return None
+
+    def finish(
+        response: delete_messages.DeleteShareGroupOffsetsResponse,
+    ) -> delete_messages.DeleteShareGroupOffsetsResponse:
+        response.responses += [
+            delete_messages.DeleteShareGroupOffsetsResponseTopic(
+                topic.topic_name,
+                error_code=TOPIC_DENIED,
+                error_message=MESSAGES[TOPIC_DENIED],
+            )
+            for topic in denied
+        ]
+        return response
+
+    return Part(request, finish)

@@ -1,0 +1,105 @@
+"""One request of a client that has limits.
+
+A client that is over a limit is answered at once, with the throttle time, and its connection is
+muted: nothing is read from it until that time is over. A fetch is answered without records.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Protocol, TypeVar
+
+from barnabas.broker.quotas.limited_client import LimitedClient
+from barnabas.wire.framing import RequestHeader, encode_response
+from barnabas.wire.message import Response
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.share_fetch import ShareFetchResponse
+from barnabas.wire.primitives import Buffer
+
+ArgumentT = TypeVar("ArgumentT")
+
+_FETCH = FetchRequest.API_KEY
+
+
+class Mutable(Protocol):
+    def mute(self, seconds: float) -> None:
+        """Read nothing for a while."""
+
+
+class RequestQuota:
+    __slots__ = ("_began", "_connection", "_now_ms", "_now_s", "client", "throttle_ms")
+
+    def __init__(
+        self,
+        client: LimitedClient,
+        connection: Mutable,
+        now_ms: Callable[[], int],
+        now_s: Callable[[], float],
+    ) -> None:
+        self.client = client
+        self._connection = connection
+        self._now_ms = now_ms
+        self._now_s = now_s
+        self._began = now_s()
+        self.throttle_ms = 0
+
+    def arrived(self, api_key: int, produced_ms: int) -> None:
+        """Decide whether the request is throttled; a fetch is when it is answered.
+
+        `produced_ms` is the throttle time of the bytes that it produces.
+        """
+        if api_key == _FETCH:
+            return
+        throttle_ms = max(produced_ms, self.client.request_throttle_ms(self._now_ms()))
+        if throttle_ms:
+            self.throttle(throttle_ms)
+
+    def throttle(self, throttle_ms: int) -> None:
+        self.throttle_ms = max(self.throttle_ms, throttle_ms)
+        self._connection.mute(throttle_ms / 1_000)
+
+    # -- fetches -----------------------------------------------------------------------------------
+
+    def is_fetch_throttled(self) -> bool:
+        """Called when the answer of a fetch is due: whether it has to be empty."""
+        now_ms = self._now_ms()
+        client = self.client
+        throttle_ms = max(client.fetch_throttle_ms(now_ms), client.request_throttle_ms(now_ms))
+        if throttle_ms:
+            self.throttle(throttle_ms)
+        return throttle_ms > 0
+
+    # -- changes of topics -------------------------------------------------------------------------
+
+    def take_mutations(self, count: int) -> None:
+        self.client.take_mutations(count, self._now_ms())
+
+    def mutation_throttle_ms(self) -> int:
+        return self.client.mutation_throttle_ms(self._now_ms())
+
+    # -- the answer --------------------------------------------------------------------------------
+
+    def encode(self, response: Response, header: RequestHeader) -> list[Buffer]:
+        if self.throttle_ms and "throttle_time_ms" in response.__slots__:
+            throttled: Any = copy(response)  # it may be one that many requests get
+            throttled.throttle_time_ms = max(self.throttle_ms, throttled.throttle_time_ms)
+            response = throttled
+        answer = encode_response(response, header.api_version, header.correlation_id)
+        if isinstance(response, FetchResponse | ShareFetchResponse):
+            self.client.fetched(sum(map(len, answer)), self._now_ms())
+        return answer
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def paused(self) -> None:
+        """The broker stops working on the request, for good or until `timed` goes on."""
+        self.client.worked(self._now_s() - self._began, self._now_ms())
+
+    def timed(self, step: Callable[[ArgumentT], None]) -> Callable[[ArgumentT], None]:
+        """A later step of the work."""
+
+        def work(argument: ArgumentT) -> None:
+            self._began = self._now_s()
+            step(argument)
+            self.paused()
+
+        return work

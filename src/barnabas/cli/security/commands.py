@@ -1,0 +1,200 @@
+"""`barnabas security`: certificates and the first administrator of a secured cluster."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.command import AsJson, CommandError, Verbose, common_options, exit_with
+from barnabas.cli.base.output import print_json, print_line, print_table
+from barnabas.cli.base.properties import read_properties
+from barnabas.cli.security.node_hosts import parse_nodes, server_settings, voters_of
+
+if TYPE_CHECKING:
+    from barnabas.security.setup.certificates import CertificateFacts
+    from barnabas.security.setup.cluster_files import ClusterFiles
+
+_HELP = "Make and renew certificates, and a first administrator."
+_VOTERS = "controller.quorum.voters"
+_DEFAULT_DAYS = 365
+
+app = typer.Typer(no_args_is_help=True, help=_HELP)
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of the CA.", show_default=False)
+]
+Node = Annotated[
+    list[str],
+    typer.Option(
+        "--node",
+        metavar="ID=HOST[,HOST...]",
+        help="A node and the hosts in its certificate; clients and nodes connect to the first. "
+        "May be repeated.",
+        show_default=False,
+    ),
+]
+Port = Annotated[int, typer.Option(metavar="N", help="Port of all nodes.", min=1, max=65535)]
+InstalledAt = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Where a node's folder will be on its machine. Default: where it is made.",
+        show_default=False,
+    ),
+]
+
+
+@app.callback()
+def security() -> None:
+    """Make and renew certificates, and a first administrator."""
+
+
+@app.command(
+    "init",
+    epilog="Example: barnabas security init ./security --node 1=h1 --node 2=h2 --node 3=h3",
+)
+def init(
+    ctx: typer.Context,
+    folder: Folder,
+    node: Node,
+    port: Port = 9092,
+    installed_at: InstalledAt = None,
+    verbose: Verbose = False,
+) -> None:
+    """Make a CA, the files of each node, and a first administrator."""
+
+    def run(files: "ClusterFiles") -> None:
+        nodes = parse_nodes(node)
+        voters = voters_of(nodes, port)
+        files.make(nodes, ",".join(each.partition("@")[2] for each in voters.split(",")))
+        for each in nodes:
+            own = files.node_settings(each.node_id, installed_at)
+            settings = server_settings(each, port, voters, own)
+            files.write_node_settings(each.node_id, settings)
+        _say_next(files, [each.node_id for each in nodes], installed_at)
+        print_line("When they run:")
+        print_line(f"  barnabas users list --command-config {files.administrator_file}")
+
+    _with_files(ctx, folder, run, verbose=verbose)
+
+
+@app.command("add-node", epilog="Example: barnabas security add-node ./security --node 4=h4")
+def add_node(
+    ctx: typer.Context,
+    folder: Folder,
+    node: Node,
+    port: Port = 9092,
+    installed_at: InstalledAt = None,
+    verbose: Verbose = False,
+) -> None:
+    """Make the files of nodes that join the cluster."""
+
+    def run(files: "ClusterFiles") -> None:
+        _check(files)
+        nodes = parse_nodes(node)
+        for each in nodes:
+            first = files.node_folder(files.node_ids[0]) / "server.properties"
+            voters = read_properties(first, "the settings of the first node,").get(_VOTERS, "")
+            files.add(each)
+            own = files.node_settings(each.node_id, installed_at)
+            files.write_node_settings(each.node_id, server_settings(each, port, voters, own))
+        _say_next(files, [each.node_id for each in nodes], installed_at)
+
+    _with_files(ctx, folder, run, verbose=verbose)
+
+
+@app.command("renew", epilog="Example: barnabas security renew ./security --days 90")
+def renew(
+    ctx: typer.Context,
+    folder: Folder,
+    days: Annotated[
+        int, typer.Option(metavar="N", help="How long they are valid.", min=1)
+    ] = _DEFAULT_DAYS,
+    as_json: AsJson = False,
+    verbose: Verbose = False,
+) -> None:
+    """Make new certificates for all nodes, signed by the same CA, for the same hosts.
+
+    A node that runs uses its new file within two seconds; open connections go on.
+    """
+
+    def run(files: "ClusterFiles") -> None:
+        _check(files)
+        _show(_by_node(files.renew(days)), as_json=as_json or common_options(ctx).as_json)
+
+    _with_files(ctx, folder, run, verbose=verbose)
+
+
+@app.command("show", epilog="Example: barnabas security show ./security")
+def show(
+    ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False
+) -> None:
+    """Show whose certificates there are, and when they expire."""
+
+    def run(files: "ClusterFiles") -> None:
+        _check(files)
+        found = {"CA": files.authority()}
+        _show(
+            found | _by_node(files.certificates()), as_json=as_json or common_options(ctx).as_json
+        )
+
+    _with_files(ctx, folder, run, verbose=verbose)
+
+
+def _with_files(
+    ctx: typer.Context, folder: Path, run: "Callable[[ClusterFiles], None]", *, verbose: bool
+) -> None:
+    def call() -> None:
+        try:
+            from barnabas.security.setup.cluster_files import ClusterFiles, SetupError
+        except ImportError as error:
+            raise CommandError(str(error)) from error
+        try:
+            run(ClusterFiles(folder))
+        except SetupError as error:
+            raise CommandError(str(error)) from error
+
+    exit_with(call, verbose=verbose or common_options(ctx).verbose)
+
+
+def _check(files: "ClusterFiles") -> None:
+    if not files.exist:
+        raise CommandError(
+            f"{files.folder} holds no CA; give the folder that `barnabas security init` made"
+        )
+
+
+def _say_next(files: "ClusterFiles", node_ids: list[int], installed_at: Path | None) -> None:
+    print_line("Copy each folder to its machine, and start the node there:")
+    for node_id in node_ids:
+        here = files.node_folder(node_id)
+        target = here if installed_at is None else installed_at
+        print_line(f"  {here}: barnabas server --config {target / 'server.properties'}")
+
+
+def _show(found: "Mapping[str, CertificateFacts]", *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {
+                    "of": name,
+                    "subject": each.subject,
+                    "hosts": list(each.hosts),
+                    "expires": each.expires.isoformat(),
+                    "days_left": each.days_left,
+                }
+                for name, each in found.items()
+            ]
+        )
+        return
+    columns = ("of", "subject", "hosts", "expires", "days left")
+    rows = [
+        (name, each.subject, ", ".join(each.hosts) or None, f"{each.expires:%F}", each.days_left)
+        for name, each in found.items()
+    ]
+    print_table(columns, rows)
+
+
+def _by_node(found: "Mapping[int, CertificateFacts]") -> "dict[str, CertificateFacts]":
+    return {f"node {node_id}": facts for node_id, facts in found.items()}

@@ -1,0 +1,11 @@
+"""Who may do what: principals, sign-in, rules and quotas, as decisions without sockets.
+
+principal     who sends a request
+distinguished_name  the subject of a certificate as text
+principal_rules     ssl.principal.mapping.rules
+address       the notation of clients' addresses
+authorizer    what a principal may do
+quotas        how much a client may do
+sasl          sign-in: PLAIN, SCRAM and OAUTHBEARER, both sides
+setup         what a secured cluster begins with: a private CA, certificates, an administrator
+"""

@@ -1,0 +1,1 @@
+"""Quotas: rates, token buckets, precedence, values."""

@@ -1,0 +1,98 @@
+"""The CA, the certificates and the administrator of a secured cluster."""
+
+import ssl
+import stat
+from pathlib import Path
+
+import pytest
+
+from barnabas.security.setup.cluster_files import ClusterFiles, NodeHosts, SetupError
+
+NODES = [NodeHosts(1, ("host1", "127.0.0.1")), NodeHosts(2, ("host2", "::1"))]
+SECRET = {"ca.key", "admin.properties", "node.pem", "cluster.secret", "users"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ClusterFiles:
+    made = ClusterFiles(tmp_path / "security")
+    made.make(NODES)
+    return made
+
+
+def shake_hands(files: ClusterFiles, node_id: int, host: str) -> None:
+    """A client that trusts the CA, and the node, without a network. Raises `ssl.SSLError`."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(files.certificate_file(node_id))
+    client = ssl.create_default_context(cafile=str(files.ca_file))
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = client.wrap_bio(to_client, to_server, server_hostname=host)
+    theirs = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (ours, theirs):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+
+
+def test_clients_that_trust_the_ca_trust_the_nodes_by_their_hosts(files: ClusterFiles) -> None:
+    for node in NODES:
+        for host in node.hosts:
+            shake_hands(files, node.node_id, host)
+    with pytest.raises(ssl.SSLCertVerificationError, match="match"):
+        shake_hands(files, 1, "host2")
+
+
+def test_only_the_owner_reads_what_is_secret(files: ClusterFiles) -> None:
+    seen = set()
+    for path in files.folder.rglob("*"):
+        if path.is_file():
+            is_private = not stat.S_IMODE(path.stat().st_mode) & 0o077
+            assert is_private == (path.name in SECRET), path
+            seen.add(path.name)
+    assert seen == SECRET | {"ca.pem"}
+
+
+def test_a_folder_of_a_node_suffices_for_it(files: ClusterFiles) -> None:
+    settings = files.node_settings(2)
+    for name in ("ssl.keystore.location", "ssl.truststore.location", "cluster.secret.file"):
+        assert Path(settings[name]).parent == files.node_folder(2)
+        assert Path(settings[name]).exists()
+    moved = files.node_settings(2, Path("/etc/barnabas"))
+    assert moved["initial.users.file"] == "/etc/barnabas/users"
+
+
+def test_all_nodes_share_secret_and_users_and_no_certificate(files: ClusterFiles) -> None:
+    for name in ("cluster.secret", "users", "ca.pem"):
+        one, other = ((files.node_folder(each) / name).read_bytes() for each in (1, 2))
+        assert one == other, name
+    one, other = (files.certificate_file(each).read_bytes() for each in (1, 2))
+    assert one != other
+
+
+def test_renewed_certificates_have_the_same_hosts_and_ca(files: ClusterFiles) -> None:
+    before = files.certificate_file(1).read_bytes()
+    found = files.renew(days=30)
+    assert found[1].hosts == ("host1", "127.0.0.1")
+    assert found[1].days_left in (29, 30)
+    assert files.certificate_file(1).read_bytes() != before
+    shake_hands(files, 1, "host1")
+
+
+def test_a_node_that_joins_gets_what_the_others_have(files: ClusterFiles) -> None:
+    files.add(NodeHosts(5, ("host5",)))
+    shake_hands(files, 5, "host5")
+    assert files.node_ids == [1, 2, 5]
+    with pytest.raises(SetupError, match="there already"):
+        files.add(NodeHosts(5, ("host5",)))
+
+
+def test_what_is_there_is_never_replaced(files: ClusterFiles) -> None:
+    with pytest.raises(SetupError, match="security renew"):
+        files.make(NODES)
+
+
+def test_a_folder_without_a_key_says_so(files: ClusterFiles) -> None:
+    (files.folder / "ca.key").write_text("no key")
+    with pytest.raises(SetupError, match="can't be used"):
+        files.renew()
