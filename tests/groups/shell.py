@@ -8,12 +8,12 @@ this package checks them.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
 from barnabas.groups import GroupConfig, GroupShard
 from barnabas.groups.image import GroupsImage
-from barnabas.groups.transactional_offsets import TransactionEnd
+from barnabas.groups.offsets.transactional_offsets import TransactionEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 from barnabas.wire.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -47,6 +47,7 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
 )
 from barnabas.wire.primitives import INT16, Writer
+from tests.groups.fake_topics import FakeTopics
 
 GROUP = "g"
 SESSION_MS = 10_000
@@ -98,9 +99,14 @@ def replay(image: GroupsImage | GroupShard, entries: Iterable[Entry]) -> None:
 
 class Shell:
     def __init__(
-        self, config: GroupConfig = CONFIG, log: Iterable[Entry] = (), now_ms: int = 1_000
+        self,
+        config: GroupConfig = CONFIG,
+        log: Iterable[Entry] = (),
+        now_ms: int = 1_000,
+        topics: "FakeTopics | None" = None,
     ) -> None:
         self.now_ms = now_ms
+        self.topics = topics or FakeTopics()
         self.log = list(log)
         self.answers: dict[int, Response] = {}
         self.asked: set[int] = set()
@@ -110,20 +116,20 @@ class Shell:
         self._config = config
         self._tokens = count(1)
         self._member_numbers = count(1)
-        self.shard = GroupShard(config, lambda: str(next(self._member_numbers)))
+        self.shard = GroupShard(config, lambda: str(next(self._member_numbers)), topics=self.topics)
         replay(self.shard, self.log)
         self.shard.loaded(now_ms)
         self._replayed = GroupsImage()
         """Replayed from the log, entry by entry as it grows, and by nothing else."""
         replay(self._replayed, self.log)
 
-    def restart(self) -> "Shell":
+    def restart(self) -> Self:
         """A new broker that knows nothing but the log."""
         return self.successor(self.log)
 
-    def successor(self, log: Iterable[Entry]) -> "Shell":
+    def successor(self, log: Iterable[Entry]) -> Self:
         """Another broker that goes on from a log of its own."""
-        reborn = Shell(self._config, log, self.now_ms)
+        reborn = type(self)(self._config, log, self.now_ms, self.topics)
         reborn._member_numbers = self._member_numbers
         return reborn
 
@@ -214,7 +220,7 @@ class Shell:
             protocols=[JoinGroupRequestProtocol(*each) for each in protocols],
         )
         self.carry_out(
-            self.shard.join_group(
+            self.shard.classic.join_group(
                 request,
                 token=token,
                 client_id="c",
@@ -251,14 +257,14 @@ class Shell:
             protocol_name=protocol_name,
             assignments=[SyncGroupRequestAssignment(*each) for each in (assignments or {}).items()],
         )
-        self.carry_out(self.shard.sync_group(request, token=token, now_ms=self.now_ms))
+        self.carry_out(self.shard.classic.sync_group(request, token=token, now_ms=self.now_ms))
         return token
 
     def heartbeat(
         self, member_id: str, generation_id: int, instance: str | None = None
     ) -> ErrorCode:
         request = HeartbeatRequest(GROUP, generation_id, member_id, instance)
-        return ErrorCode(self.shard.heartbeat(request, now_ms=self.now_ms).error_code)
+        return ErrorCode(self.shard.classic.heartbeat(request, now_ms=self.now_ms).error_code)
 
     def leave(self, *members: str | MemberIdentity, version: int = 5) -> int:
         token = self.token()
@@ -267,7 +273,9 @@ class Shell:
         if version < 3:
             request = LeaveGroupRequest(GROUP, member_id=identities[0].member_id)
         self.carry_out(
-            self.shard.leave_group(request, token=token, api_version=version, now_ms=self.now_ms)
+            self.shard.classic.leave_group(
+                request, token=token, api_version=version, now_ms=self.now_ms
+            )
         )
         return token
 

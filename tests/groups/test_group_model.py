@@ -13,8 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from barnabas.groups.group import Group
-from barnabas.groups.state import GroupState
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.state import GroupState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.leave_group import MemberIdentity
@@ -312,7 +312,7 @@ class GroupMachine(RuleBasedStateMachine):
         if client.is_leader:
             assert client.member_id in client.roster
 
-    def hear_assignment(self, group: Group, sync: Sync, answer: SyncGroupResponse) -> None:
+    def hear_assignment(self, group: ClassicGroup, sync: Sync, answer: SyncGroupResponse) -> None:
         assert group.state is GroupState.STABLE
         assert sync.generation_id == group.generation_id
         assert answer.protocol_name == self.protocol_of[sync.generation_id]
@@ -330,7 +330,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     # -- what is there -----------------------------------------------------------------------------
 
-    def group(self) -> Group | None:
+    def group(self) -> ClassicGroup | None:
         return self.shell.shard._groups.get(GROUP)
 
     @invariant()

@@ -227,7 +227,7 @@ def test_a_rebalance_waits_for_ids_that_were_given_out(shell: Shell) -> None:
 def test_a_long_client_id_is_cut_in_the_member_id(shell: Shell) -> None:
     protocols = [JoinGroupRequestProtocol(*each) for each in RANGE]
     request = JoinGroupRequest("g", SESSION_MS, REBALANCE_MS, "", None, "consumer", protocols)
-    decision = shell.shard.join_group(
+    decision = shell.shard.classic.join_group(
         request, token=1, client_id="x" * 32_000, client_host="h", api_version=9, now_ms=0
     )
     response = decision.replies[0].response

@@ -109,5 +109,5 @@ def test_a_group_nobody_knows(shell: Shell) -> None:
     assert shell.error(shell.leave("c-1", version=1)) == ErrorCode.UNKNOWN_MEMBER_ID
     token = shell.token()
     nameless = LeaveGroupRequest("")
-    shell.carry_out(shell.shard.leave_group(nameless, token=token, api_version=5, now_ms=0))
+    shell.carry_out(shell.shard.classic.leave_group(nameless, token=token, api_version=5, now_ms=0))
     assert shell.error(token) == ErrorCode.INVALID_GROUP_ID

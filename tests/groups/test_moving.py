@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from barnabas.coordination.decision import CoordinatorDecision
-from barnabas.groups.group import Group
+from barnabas.groups.classic.group import ClassicGroup
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
 from barnabas.wire.messages.join_group import JoinGroupResponse
@@ -255,13 +255,13 @@ def _lose_the_last_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def _count_generations_anew(patch: pytest.MonkeyPatch) -> None:
-    restore = Group.restore
+    restore = ClassicGroup.restore
 
-    def forgetful(self: Group, now_ms: int) -> None:
+    def forgetful(self: ClassicGroup, now_ms: int) -> None:
         restore(self, now_ms)
         self.generation_id = 0
 
-    patch.setattr(Group, "restore", forgetful)
+    patch.setattr(ClassicGroup, "restore", forgetful)
 
 
 @pytest.mark.parametrize(

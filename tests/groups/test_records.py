@@ -69,7 +69,7 @@ def test_a_key_says_what_the_record_is_about() -> None:
     assert decode_key(offset_record(KEY, None).key) == KEY
     assert decode_key(b"\x00\x00" + offset_record(KEY, None).key[2:]) == KEY
     assert decode_key(group_record("grp", None).key) == GroupMetadataKey("grp")
-    assert decode_key(b"\x00\x03...") is None
+    assert decode_key(b"\x00\x63...") is None
     assert decode_key(b"\xff\xff") is None
 
 

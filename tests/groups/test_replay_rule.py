@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.groups import commit
+from barnabas.groups.offsets import commit
 from barnabas.wire.errors import ErrorCode
 from tests.groups.shell import Shell
 from tests.sim.replay_variants import commit_while_deciding

@@ -68,8 +68,8 @@ def test_an_empty_group_keeps_its_generation_and_type(shell: Shell) -> None:
 
 def test_records_of_other_kinds_are_passed_over() -> None:
     shard = GroupShard(CONFIG, lambda: "1")
-    shard.replay(b"\x00\x05whatever", b"\x00\x00?")
-    shard.replay(b"\x00\x03whatever", None)
+    shard.replay(b"\x00\x63whatever", b"\x00\x00?")
+    shard.replay(b"\x00\x63whatever", None)
     shard.loaded(0)
     assert shard.list_groups() == []
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from barnabas.groups.group import Group
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.state import TRANSITIONS, GroupState, IllegalTransition
 from barnabas.groups.image import GroupsImage
-from barnabas.groups.state import TRANSITIONS, GroupState, IllegalTransition
 from tests.groups.shell import CONFIG
 
 ALL = [(before, after) for before in GroupState for after in GroupState]
@@ -22,7 +22,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize(("before", "after"), ALL)
 def test_what_the_table_does_not_have_raises(before: GroupState, after: GroupState) -> None:
-    group = Group("g", CONFIG, GroupsImage())
+    group = ClassicGroup("g", CONFIG, GroupsImage())
     group._state = before
     if (before, after) in ALLOWED:
         group.transition_to(after)
@@ -39,4 +39,4 @@ def test_every_state_has_a_row() -> None:
 
 def test_a_state_is_not_assigned_to() -> None:
     with pytest.raises(AttributeError):
-        Group("g", CONFIG, GroupsImage()).state = GroupState.STABLE  # type: ignore[misc]
+        ClassicGroup("g", CONFIG, GroupsImage()).state = GroupState.STABLE  # type: ignore[misc]

@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from barnabas.groups.group_offsets import unstable_offsets
+from barnabas.groups.offsets.group_offsets import unstable_offsets
+from barnabas.groups.offsets.transactional_offsets import TransactionEnd
 from barnabas.groups.records import decode_key, decode_offset
-from barnabas.groups.transactional_offsets import TransactionEnd
 from barnabas.wire.messages.group_records import OffsetCommitKey
 from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequest,

@@ -1,8 +1,61 @@
 """Settings of the group coordinator, named after Kafka's, all times in milliseconds."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 _DAY_MS = 24 * 60 * 60 * 1000
+
+
+class MigrationPolicy(StrEnum):
+    """Which groups may change their protocol while they have members."""
+
+    DISABLED = "disabled"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def allows_upgrade(self) -> bool:
+        return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+    @property
+    def allows_downgrade(self) -> bool:
+        return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class ModernGroupSettings:
+    """What can be set for each group of a newer protocol."""
+
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    """Shortest time between two target assignments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupConfig:
+    """Settings of consumer groups, as `group.consumer.*`."""
+
+    assignors: tuple[str, ...] = ("uniform", "range")
+    """Those that clients may ask for; the first one is the default."""
+    max_size: int = 2**31 - 1
+    migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    regex_refresh_interval_ms: int = 600_000
+    settings: ModernGroupSettings = ModernGroupSettings()
+    settings_of: Callable[[str], ModernGroupSettings] | None = None
+    """The settings of a group by its id, if groups may have their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupConfig:
+    """Settings of share groups, as `group.share.*`."""
+
+    max_size: int = 200
+    settings: ModernGroupSettings = ModernGroupSettings()
+    settings_of: Callable[[str], ModernGroupSettings] | None = None
+    """The settings of a group by its id, if groups may have their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +79,13 @@ class GroupConfig:
     """How long a new member's join may be parked: without a member id it can't send heartbeats."""
     persist_retry_ms: int = 1_000
     """Retry interval for an empty group that could not be persisted."""
+    consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
+    share: ShareGroupConfig = field(default_factory=ShareGroupConfig)
+
+    def consumer_settings(self, group_id: str) -> ModernGroupSettings:
+        of_group = self.consumer.settings_of
+        return self.consumer.settings if of_group is None else of_group(group_id)
+
+    def share_settings(self, group_id: str) -> ModernGroupSettings:
+        of_group = self.share.settings_of
+        return self.share.settings if of_group is None else of_group(group_id)

@@ -1,21 +1,33 @@
 """The groups of a shard, with their deadlines and the memory they take."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from barnabas.coordination.deadline_queue import DeadlineQueue
+from barnabas.coordination.decision import CoordinatorDecision
+from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.config import GroupConfig
+from barnabas.groups.consumer.group import ConsumerGroup
 from barnabas.groups.group import Group
+from barnabas.groups.group_type import GroupType
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.memory import GroupMemory
+from barnabas.groups.modern.group import ModernGroup
+from barnabas.groups.modern.topics import Topics
+from barnabas.groups.records import group_record
+from barnabas.groups.share.group import ShareGroup
+
+GroupT = TypeVar("GroupT", bound=Group)
 
 
 class GroupRegistry:
     """Finds groups by id. A void group, without members and offsets, is not kept."""
 
-    __slots__ = ("_by_id", "_config", "_deadlines", "_memory", "image")
+    __slots__ = ("_by_id", "_deadlines", "_memory", "config", "image", "topics")
 
-    def __init__(self, config: GroupConfig, memory: GroupMemory) -> None:
-        self._config = config
+    def __init__(self, config: GroupConfig, memory: GroupMemory, topics: Topics) -> None:
+        self.config = config
+        self.topics = topics
         self._memory = memory
         self.image = GroupsImage()
         """What is persistent of the groups."""
@@ -29,8 +41,28 @@ class GroupRegistry:
         return self._by_id.get(group_id)
 
     def get_or_new(self, group_id: str) -> Group:
-        """The group, or a new one, which `settle` registers unless it is void."""
-        return self._by_id.get(group_id) or Group(group_id, self._config, self.image)
+        """The group, or a new one, which `settle` registers unless it is void.
+
+        A group whose image says nothing else is classic.
+        """
+        known = self._by_id.get(group_id)
+        if known is not None:
+            return known
+        state = self.image[group_id].modern
+        if state is not None and state.group_type is GroupType.CONSUMER:
+            return self.new_consumer_group(group_id)
+        if state is not None and state.group_type is GroupType.SHARE:
+            return self.new_share_group(group_id)
+        return self.new_classic_group(group_id)
+
+    def new_classic_group(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self.config, self.image)
+
+    def new_consumer_group(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(group_id, self.config, self.image, self.topics)
+
+    def new_share_group(self, group_id: str) -> ShareGroup:
+        return ShareGroup(group_id, self.config, self.image, self.topics)
 
     def settle(self, group: Group) -> None:
         """A group may have changed: register it with its next deadline, or forget it."""
@@ -51,12 +83,52 @@ class GroupRegistry:
         self._memory.used += size_bytes - group.counted_bytes
         group.counted_bytes = size_bytes
 
+    def persisted(self, group_id: str, decision: CoordinatorDecision) -> Group:
+        """Records of newer protocols are in the image; returns the group of that id."""
+        group = self.get_or_new(group_id)
+        for each in self._with_replaced(group):
+            if isinstance(each, ModernGroup):
+                each.persisted(decision)
+        if group.replaced is not None and group.replaced[1] is decision:
+            group.replaced = None
+        if isinstance(group, ModernGroup) and not group.pending and not group.in_flight:
+            # It is deleted; offsets that were committed since need no group of that kind.
+            return self.take_over(group, self.new_classic_group(group_id))
+        return group
+
+    def failed(self, group_id: str, decision: CoordinatorDecision, now_ms: int) -> Group | None:
+        """Records of newer protocols are lost: go back to the state before the decision.
+
+        Returns a group that had replaced another one by this decision, and is gone now.
+        """
+        group = self.get(group_id)
+        if group is None:
+            return None
+        gone = None
+        if group.replaced is not None and group.replaced[1] is decision:
+            gone, (former, _) = group, group.replaced
+            group = self.take_over(gone, former)
+        for each in self._with_replaced(group):
+            if isinstance(each, ModernGroup):
+                each.failed(decision, now_ms)
+        self.settle(group)
+        return gone
+
+    def _with_replaced(self, group: Group) -> Iterator[Group]:
+        yield group
+        if group.replaced is not None:
+            yield group.replaced[0]
+
     def replace_deleted(self, group: Group) -> Group:
         """A void group in place of a deleted one; all of its offsets are deleted too."""
-        left = Group(group.group_id, self._config, self.image)
-        left.pending_offsets = group.pending_offsets
-        left.counted_bytes = group.counted_bytes
-        return left
+        return self.take_over(group, self.new_classic_group(group.group_id))
+
+    def take_over(self, group: Group, successor: GroupT) -> GroupT:
+        """Another group of the same id, maybe of another kind, goes on with the offsets."""
+        successor.pending_offsets = group.pending_offsets
+        successor.counted_bytes = group.counted_bytes
+        successor.retention_check_ms = group.retention_check_ms
+        return successor
 
     def next_deadline_ms(self) -> int | None:
         return self._deadlines.next_ms()
@@ -71,3 +143,16 @@ class GroupRegistry:
         self._by_id.clear()
         self.image = GroupsImage()
         self._deadlines = DeadlineQueue()
+
+
+def replace_empty_group(group: Group, successor: Group, decision: CoordinatorDecision) -> None:
+    """A member of another protocol joins an empty group: its records are deleted, not its offsets.
+
+    If the decision fails, the group is what it was.
+    """
+    successor.replaced = (group, decision)
+    if isinstance(group, ClassicGroup):
+        if group.image.metadata is not None or group.records_in_flight:
+            decision.records.append(group_record(group.group_id, None))
+    else:
+        group.delete(decision)

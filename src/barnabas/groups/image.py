@@ -7,13 +7,19 @@ same records when it loads the partition, so both have equal images.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from barnabas.groups.offsets import NO_PRODUCER_ID, CommittedOffsets
-from barnabas.groups.records import decode_group, decode_key, decode_offset
+from barnabas.groups.consumer.state import ConsumerState
+from barnabas.groups.modern.state import ModernState
+from barnabas.groups.offsets.committed_offsets import NO_PRODUCER_ID, CommittedOffsets
+from barnabas.groups.records import CONSUMER_RECORDS, SHARE_RECORDS, DecodedRecord, decode_record
+from barnabas.groups.share.state import ShareGroupImage
+from barnabas.wire.message import Message
 from barnabas.wire.messages.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
+    OffsetCommitValue,
 )
 
 
@@ -22,13 +28,33 @@ class GroupImage:
     """One group as the log has it."""
 
     metadata: GroupMetadataValue | None = None
-    """The last generation that was persisted."""
+    """The last generation that was persisted, of a classic group."""
     metadata_bytes: int = 0
+    modern: ModernState[Any] | None = None
+    """The state of a group of a newer protocol."""
     offsets: CommittedOffsets = field(default_factory=CommittedOffsets)
 
     def __bool__(self) -> bool:
         """Whether the log has anything about the group."""
-        return self.metadata is not None or bool(self.offsets)
+        return self.metadata is not None or self.modern is not None or bool(self.offsets)
+
+    def replay_modern(self, record: DecodedRecord) -> None:
+        kind = _STATES[type(record.key)]
+        state = self.modern
+        if not isinstance(state, kind):
+            if record.value is None:
+                return  # of a group that another kind of group has replaced
+            state = self.modern = kind()
+        state.replay(*record)
+        if not state:
+            self.modern = None
+
+
+_STATES: dict[type[Message], type[ModernState[Any]]] = {
+    **dict.fromkeys(CONSUMER_RECORDS, ConsumerState),
+    **dict.fromkeys(SHARE_RECORDS, ShareGroupImage),
+}
+"""Which state a record belongs to, by the class of its key."""
 
 
 class GroupsImage:
@@ -59,25 +85,30 @@ class GroupsImage:
 
     def replay(
         self, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID
-    ) -> OffsetCommitKey | GroupMetadataKey | None:
-        """Apply one record and return its key; None for a kind that is not served here.
+    ) -> DecodedRecord | None:
+        """Apply one record and return it; None for a kind that is not served here.
 
         With a producer id the record is part of a transaction. Raises `CorruptRecord`.
         """
-        decoded = decode_key(key)
-        if decoded is None:
+        record = decode_record(key, value)
+        if record is None:
             return None
-        image = self._groups.setdefault(decoded.group, GroupImage())
-        if isinstance(decoded, GroupMetadataKey):
-            image.metadata = None if value is None else decode_group(value)
-            image.metadata_bytes = 0 if value is None else len(value)
-        else:
-            offset = None if value is None else decode_offset(value)
-            image.offsets.replay(decoded.topic, decoded.partition, offset, producer_id)
-            if producer_id != NO_PRODUCER_ID:
-                self._groups_of_producer.setdefault(producer_id, {})[decoded.group] = None
-        self._drop_if_empty(decoded.group)
-        return decoded
+        group_id = record.group_id
+        image = self._groups.setdefault(group_id, GroupImage())
+        match record.key:
+            case GroupMetadataKey():
+                assert record.value is None or isinstance(record.value, GroupMetadataValue)
+                image.metadata = record.value
+                image.metadata_bytes = 0 if value is None else len(value)
+            case OffsetCommitKey(topic=topic, partition=partition):
+                assert record.value is None or isinstance(record.value, OffsetCommitValue)
+                image.offsets.replay(topic, partition, record.value, producer_id)
+                if producer_id != NO_PRODUCER_ID:
+                    self._groups_of_producer.setdefault(producer_id, {})[group_id] = None
+            case _:
+                image.replay_modern(record)
+        self._drop_if_empty(group_id)
+        return record
 
     def replay_end(self, producer_id: int, *, is_commit: bool) -> list[str]:
         """Apply a marker: the producer's transaction ended. Returns the groups it is about."""

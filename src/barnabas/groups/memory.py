@@ -14,6 +14,12 @@ PER_OFFSET_BYTES = 300
 """What a committed offset takes besides its metadata."""
 PER_MEMBER_BYTES = 1000
 """Overhead of a member besides its metadata, and of a member id that was given out."""
+PER_TOPIC_BYTES = 120
+"""What the name of a topic takes in a member's subscription, besides its characters."""
+PER_ASSIGNED_BYTES = 150
+"""What a partition takes in the assignment of a member of a newer protocol."""
+PER_SHARE_STATE_BYTES = 700
+"""What a partition of a share group takes here and at its share coordinator."""
 
 
 class GroupMemory:

@@ -10,6 +10,10 @@ MAX_NAME_LENGTH = 8_191
 MAX_CLIENT_ID_IN_MEMBER_ID = 255
 """A member id begins with the client id, for readability; a long one is truncated."""
 
+MAX_SUBSCRIBED_TOPICS = 20_000
+"""Names in the subscription of one member of a newer protocol, which the coordinator goes through
+at once. A regular expression may match more topics."""
+
 _INSTANCE_ID = pattern(r"[a-zA-Z0-9._-]{1,249}")
 
 

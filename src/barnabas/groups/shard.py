@@ -2,7 +2,7 @@
 
 The shard decides, the broker persists, the shard replays:
 
-    decision = shard.join_group(...)          # any request, or tick()
+    decision = shard.classic.join_group(...)  # any request, or tick()
     # send decision.replies; if there are decision.records, append them as one batch, then
     decision = shard.committed(decision, ...) # or shard.failed(decision, ...), and so on
 
@@ -14,52 +14,49 @@ Offsets that are committed in a transaction wait for its end, which the transact
 decides. The end is a marker in the log. It is replayed in the order of the log: as a decision
 (`transaction_ended`) once the marker is committed, or when the partition is loaded (`replay_end`).
 
-Left out: the newer consumer group protocol.
+Requests for committed offsets are methods here; those of each protocol have an object of their own:
+`classic`, `consumer` and `share`.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from barnabas.coordination.decision import CoordinatorDecision, Reply
-from barnabas.groups import (
-    commit,
-    deletion,
-    describe,
-    fetch,
-    heartbeat,
-    join,
-    leave,
-    sync,
-    txn_commit,
-)
-from barnabas.groups.config import GroupConfig
-from barnabas.groups.group import bytes_of
-from barnabas.groups.group_offsets import deletable_offsets
-from barnabas.groups.group_registry import GroupRegistry
-from barnabas.groups.image import GroupsImage
-from barnabas.groups.memory import PER_GROUP_BYTES, PER_MEMBER_BYTES, GroupMemory
-from barnabas.groups.names import MAX_CLIENT_ID_IN_MEMBER_ID
-from barnabas.groups.offsets import NO_PRODUCER_ID
-from barnabas.groups.rebalance import (
+from barnabas.groups.classic import describe, sync
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.classic.rebalance import (
     deletion_failed,
     expire_members,
     join_timed_out,
     persist_failed,
     sync_timed_out,
 )
-from barnabas.groups.records import decode_group, decode_key
-from barnabas.groups.retention import check_retention
-from barnabas.groups.transactional_offsets import TransactionEnd
+from barnabas.groups.classic.requests import ClassicRequests
+from barnabas.groups.config import GroupConfig
+from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.requests import ConsumerRequests
+from barnabas.groups.group import Group
+from barnabas.groups.group_registry import GroupRegistry
+from barnabas.groups.image import GroupsImage
+from barnabas.groups.listing import list_groups
+from barnabas.groups.memory import GroupMemory
+from barnabas.groups.modern.topics import NoTopics, Topics
+from barnabas.groups.offsets import commit, deletion, fetch, txn_commit
+from barnabas.groups.offsets.committed_offsets import NO_PRODUCER_ID
+from barnabas.groups.offsets.group_offsets import deletable_offsets
+from barnabas.groups.offsets.retention import check_retention
+from barnabas.groups.offsets.transactional_offsets import TransactionEnd
+from barnabas.groups.records import DecodedRecord, decode_record
+from barnabas.groups.share.group import ShareGroup
+from barnabas.groups.share.requests import ShareRequests
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import DescribedGroup
-from barnabas.wire.messages.group_records import OffsetCommitKey
-from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.wire.messages.leave_group import LeaveGroupRequest
+from barnabas.wire.messages.group_records import GroupMetadataValue, OffsetCommitKey
+from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.list_groups import ListedGroup
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.wire.messages.sync_group import SyncGroupResponse
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 
@@ -76,7 +73,9 @@ class GroupShard:
         "_config",
         "_groups",
         "_memory",
-        "_new_member_suffix",
+        "classic",
+        "consumer",
+        "share",
     )
 
     def __init__(
@@ -84,12 +83,15 @@ class GroupShard:
         config: GroupConfig,
         new_member_suffix: Callable[[], str],
         memory: GroupMemory | None = None,
+        topics: Topics | None = None,
     ) -> None:
         """`memory` is shared by the shards of a node."""
         self._config = config
         self._memory = memory or GroupMemory(config.group_metadata_max_bytes)
-        self._new_member_suffix = new_member_suffix
-        self._groups = GroupRegistry(config, self._memory)
+        self._groups = GroupRegistry(config, self._memory, topics or NoTopics())
+        self.consumer = ConsumerRequests(self._groups, self._memory)
+        self.share = ShareRequests(self._groups, self._memory)
+        self.classic = ClassicRequests(self._groups, self._memory, self.consumer, new_member_suffix)
 
     @property
     def image(self) -> GroupsImage:
@@ -123,14 +125,10 @@ class GroupShard:
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
         """End the shard: forget everything, and return replies for all parked requests."""
-        replies = []
+        replies: list[Reply] = []
         for group in self._groups:
-            for member_id, token in group.joining.items():
-                replies.append(
-                    Reply(token, JoinGroupResponse(error_code=error, member_id=member_id))
-                )
-            unsynced = SyncGroupResponse(error_code=error)
-            replies += (Reply(token, unsynced) for token in group.syncing.values())
+            if isinstance(group, ClassicGroup):
+                replies += _answer_parked(group, error)
         self._groups.clear()
         return replies
 
@@ -142,29 +140,52 @@ class GroupShard:
             return follow_up
         producer = decision.producer
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
-        for record in decision.records:
-            key = self.image.replay(record.key, record.value, producer_id)
-            assert key is not None
-            group = self._groups.get_or_new(key.group)
-            if isinstance(key, OffsetCommitKey):
-                if record.value is not None:
-                    group.pending_offsets.remove(
-                        (key.topic, key.partition), in_transaction=producer is not None
-                    )
-                if group.retention_check_ms is not None and not group.is_void:
-                    self._groups.count(group)
-                    continue  # no deadline has changed; `settle` checks every member
-            elif record.value is None:
-                group = self._groups.replace_deleted(group)
+        modern: dict[str, None] = {}
+        for stored in decision.records:
+            record = self.image.replay(stored.key, stored.value, producer_id)
+            assert record is not None
+            if record.is_modern:
+                modern[record.group_id] = None
             else:
-                group.generation_settled()
-                sync.hand_out_assignments(group, follow_up, now_ms)
-            if group.retention_check_ms is None:
-                interval_ms = self._config.offsets_retention_check_interval_ms
-                group.retention_check_ms = now_ms + interval_ms
-            self._groups.settle(group)
+                self._committed(record, decision, follow_up, now_ms)
+        for group_id in modern:
+            group = self._groups.persisted(group_id, decision)
+            self._settle_persisted(group, now_ms)
         follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
         return follow_up
+
+    def _committed(
+        self,
+        record: DecodedRecord,
+        decision: CoordinatorDecision,
+        follow_up: CoordinatorDecision,
+        now_ms: int,
+    ) -> None:
+        key = record.key
+        group = self._groups.get_or_new(record.group_id)
+        if isinstance(key, OffsetCommitKey):
+            if record.value is not None:
+                group.pending_offsets.remove(
+                    (key.topic, key.partition), in_transaction=decision.producer is not None
+                )
+            if group.retention_check_ms is not None and not group.is_void:
+                self._groups.count(group)
+                return  # no deadline has changed; `settle` checks every member
+        elif isinstance(group, ClassicGroup):
+            if record.value is not None:
+                group.generation_settled()
+                sync.hand_out_assignments(group, follow_up, now_ms)
+            elif group.is_deleted:
+                group = self._groups.replace_deleted(group)
+        elif record.value is not None and group.replaced is not None:
+            _generation_settled(group.replaced[0])
+        self._settle_persisted(group, now_ms)
+
+    def _settle_persisted(self, group: Group, now_ms: int) -> None:
+        if group.retention_check_ms is None:
+            interval_ms = self._config.offsets_retention_check_interval_ms
+            group.retention_check_ms = now_ms + interval_ms
+        self._groups.settle(group)
 
     def failed(
         self,
@@ -178,106 +199,49 @@ class GroupShard:
         Requests that wait for it get `error`. After `unload` there is nothing to undo.
         """
         follow_up = CoordinatorDecision()
-        for record in decision.records:
-            key = decode_key(record.key)
-            assert key is not None
-            group = self._groups.get(key.group)
-            if group is None:
-                continue
-            if isinstance(key, OffsetCommitKey):
-                if record.value is not None:
-                    group.pending_offsets.remove(
-                        (key.topic, key.partition), in_transaction=decision.producer is not None
-                    )
-            elif record.value is None:
-                deletion_failed(group, error, follow_up, now_ms)
+        modern: dict[str, None] = {}
+        for stored in decision.records:
+            record = decode_record(stored.key, stored.value)
+            assert record is not None
+            if record.is_modern:
+                modern[record.group_id] = None
             else:
-                group.generation_settled()
-                generation_id = decode_group(record.value).generation
-                persist_failed(group, generation_id, error, follow_up, now_ms)
-            self._groups.settle(group)
+                self._failed(record, decision, error, follow_up, now_ms)
+        for group_id in modern:
+            failed = self._groups.failed(group_id, decision, now_ms)
+            if isinstance(failed, ClassicGroup):
+                follow_up.replies += _answer_parked(failed, error)
         follow_up.replies += (Reply(held.token, held.failed(error)) for held in decision.held)
         return follow_up
 
-    # -- requests -------------------------------------------------------------------------------
-
-    def join_group(
+    def _failed(
         self,
-        request: JoinGroupRequest,
-        *,
-        token: object,
-        client_id: str,
-        client_host: str,
-        api_version: int,
+        record: DecodedRecord,
+        decision: CoordinatorDecision,
+        error: ErrorCode,
+        follow_up: CoordinatorDecision,
         now_ms: int,
-    ) -> CoordinatorDecision:
-        decision = CoordinatorDecision()
-        name = request.group_instance_id or client_id[:MAX_CLIENT_ID_IN_MEMBER_ID]
-        attempt = join.Join(
-            request=request,
-            protocols={protocol.name: protocol.metadata for protocol in request.protocols},
-            token=token,
-            client_id=client_id,
-            client_host=client_host,
-            api_version=api_version,
-            new_member_id=f"{name}-{self._new_member_suffix()}",
-        )
-        error = join.check_request(attempt, self._config)
-        if (
-            error is ErrorCode.NONE
-            and request.member_id
-            and self._groups.get(request.group_id) is None
-        ):
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-        if error is ErrorCode.NONE and not self._has_room_for(attempt):
-            error = ErrorCode.GROUP_MAX_SIZE_REACHED
-        if error is not ErrorCode.NONE:
-            decision.reply(token, join.refused(request, error))
-            return decision
-        group = self._groups.get_or_new(request.group_id)
-        join.join(group, attempt, decision, now_ms)
+    ) -> None:
+        key = record.key
+        group = self._groups.get(record.group_id)
+        if group is None:
+            return
+        if isinstance(key, OffsetCommitKey):
+            if record.value is not None:
+                group.pending_offsets.remove(
+                    (key.topic, key.partition), in_transaction=decision.producer is not None
+                )
+        elif isinstance(group, ClassicGroup):
+            if isinstance(record.value, GroupMetadataValue):
+                group.generation_settled()
+                persist_failed(group, record.value.generation, error, follow_up, now_ms)
+            elif group.is_deleted:
+                deletion_failed(group, error, follow_up, now_ms)
+        elif record.value is not None and group.replaced is not None:
+            _generation_settled(group.replaced[0])
         self._groups.settle(group)
-        return decision
 
-    def _has_room_for(self, attempt: join.Join) -> bool:
-        """Whether there is room for the member's metadata, in place of its former metadata."""
-        group = self._groups.get(attempt.request.group_id)
-        member = None if group is None else group.members.get(attempt.request.member_id)
-        more = bytes_of(attempt.protocols)
-        more += PER_MEMBER_BYTES if member is None else -bytes_of(member.protocols)
-        more += PER_GROUP_BYTES if group is None else 0
-        return self._memory.has_room_for(more)
-
-    def sync_group(
-        self, request: SyncGroupRequest, *, token: object, now_ms: int
-    ) -> CoordinatorDecision:
-        decision = CoordinatorDecision()
-        group = self._groups.get(request.group_id)
-        if group is None:
-            decision.reply(token, SyncGroupResponse(error_code=_no_such_group(request.group_id)))
-        elif not self._memory.has_room(sum(len(each.assignment) for each in request.assignments)):
-            error = ErrorCode.GROUP_MAX_SIZE_REACHED
-            decision.reply(token, SyncGroupResponse(error_code=error))
-        else:
-            sync.sync(group, request, token, decision, now_ms)
-            self._groups.settle(group)
-        return decision
-
-    def heartbeat(self, request: HeartbeatRequest, *, now_ms: int) -> HeartbeatResponse:
-        group = self._groups.get(request.group_id)
-        if group is None:
-            return HeartbeatResponse(error_code=_no_such_group(request.group_id))
-        return HeartbeatResponse(error_code=heartbeat.heartbeat(group, request, now_ms))
-
-    def leave_group(
-        self, request: LeaveGroupRequest, *, token: object, api_version: int, now_ms: int
-    ) -> CoordinatorDecision:
-        decision = CoordinatorDecision()
-        group = self._groups.get(request.group_id)
-        leave.leave(group, request, token, api_version, decision, now_ms)
-        if group is not None:
-            self._groups.settle(group)
-        return decision
+    # -- requests -------------------------------------------------------------------------------
 
     def offset_commit(
         self,
@@ -286,10 +250,21 @@ class GroupShard:
         token: object,
         now_ms: int,
         check_partition: commit.CheckCommit = _any_commit,
+        uses_epochs: bool = True,
     ) -> CoordinatorDecision:
+        """`uses_epochs`: the version of the request has member epochs."""
         decision = CoordinatorDecision()
         group = self._groups.get_or_new(request.group_id)
-        commit.commit(group, request, token, check_partition, self._memory, decision, now_ms)
+        commit.commit(
+            group,
+            request,
+            token,
+            check_partition,
+            self._memory,
+            decision,
+            now_ms,
+            uses_epochs=uses_epochs,
+        )
         if self._groups.get(request.group_id) is None:
             self._groups.settle(group)
         return decision
@@ -320,6 +295,10 @@ class GroupShard:
         self, request: OffsetFetchRequestGroup, *, require_stable: bool = False
     ) -> OffsetFetchResponseGroup:
         group = self._groups.get(request.group_id)
+        if group is not None:
+            error = group.check_fetch(request.member_id, request.member_epoch)
+            if error is not ErrorCode.NONE:
+                return OffsetFetchResponseGroup(request.group_id, error_code=error)
         return fetch.fetch(group, request, require_stable=require_stable)
 
     def offset_delete(
@@ -348,12 +327,17 @@ class GroupShard:
         decision = CoordinatorDecision()
         for group in self._groups:
             deletion.forget_topics(group, names, decision)
+            if isinstance(group, ShareGroup):
+                self.share.topics_deleted(group, names, decision)
         return decision
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups)
 
     def list_groups(
         self, states_filter: Sequence[str] = (), types_filter: Sequence[str] = ()
     ) -> list[ListedGroup]:
-        return describe.list_groups(self._groups, states_filter, types_filter)
+        return list_groups(self._groups, states_filter, types_filter)
 
     def describe_group(self, group_id: str, *, api_version: int) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), api_version)
@@ -367,11 +351,18 @@ class GroupShard:
     def tick(self, now_ms: int) -> CoordinatorDecision:
         decision = CoordinatorDecision()
         for group in self._groups.due(now_ms):
-            expire_members(group, decision, now_ms)
-            if _is_past(group.join_deadline_ms, now_ms):
-                join_timed_out(group, decision, now_ms)
-            if _is_past(group.sync_deadline_ms, now_ms):
-                sync_timed_out(group, decision, now_ms)
+            if isinstance(group, ClassicGroup):
+                expire_members(group, decision, now_ms)
+                if _is_past(group.join_deadline_ms, now_ms):
+                    join_timed_out(group, decision, now_ms)
+                if _is_past(group.sync_deadline_ms, now_ms):
+                    sync_timed_out(group, decision, now_ms)
+            elif isinstance(group, ShareGroup):
+                self.share.expire_members(group, decision, now_ms)
+            elif isinstance(group, ConsumerGroup) and self.consumer.expire_members(
+                group, decision, now_ms
+            ):
+                continue
             if _is_past(group.retention_check_ms, now_ms):
                 check_retention(group, decision, now_ms)
             self._groups.settle(group)
@@ -382,5 +373,19 @@ def _is_past(deadline_ms: int | None, now_ms: int) -> bool:
     return deadline_ms is not None and deadline_ms <= now_ms
 
 
-def _no_such_group(group_id: str) -> ErrorCode:
-    return ErrorCode.UNKNOWN_MEMBER_ID if group_id else ErrorCode.INVALID_GROUP_ID
+def _generation_settled(group: Group) -> None:
+    """A generation was persisted, or has failed, of a group that another one replaces."""
+    if isinstance(group, ClassicGroup):
+        group.generation_settled()
+
+
+def _answer_parked(group: ClassicGroup, error: ErrorCode) -> list[Reply]:
+    """Replies for all requests that wait for others, in a group that ends."""
+    unsynced = SyncGroupResponse(error_code=error)
+    return [
+        *(
+            Reply(token, JoinGroupResponse(error_code=error, member_id=member_id))
+            for member_id, token in group.joining.items()
+        ),
+        *(Reply(token, unsynced) for token in group.syncing.values()),
+    ]

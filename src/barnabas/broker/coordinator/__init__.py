@@ -6,6 +6,8 @@ leader_partition                                    a partition, as coordinators
 coordinator_shard                                   one shard: decide, append, wait, replay
 group_coordinator, group_coordinator_shard          consumer groups and committed offsets
 transaction_coordinator, transaction_coordinator_shard   transactions
+share_coordinator, share_coordinator_shard          states of share groups
+share_group_settings                                settings of one share group
 transaction_verification                            may a partition be written for a transaction?
 transaction_markers                                 sends markers to the leaders of partitions
 marker_appends, marker_connections                  appends markers here, for any coordinator

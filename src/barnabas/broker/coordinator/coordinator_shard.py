@@ -165,7 +165,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         """Call `decide` with a token, and return that token: the future of the response."""
         if token is None:
             token = self._loop.create_future()
-        self._carry_out(decide(token))
+        self.carry_out(decide(token))
         return token
 
     def progress(self) -> "Future[None]":
@@ -188,7 +188,8 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
         self._put_in_flight(decision, next_offset)
         self._advance()
 
-    def _carry_out(self, decision: DecisionT) -> None:
+    def carry_out(self, decision: DecisionT) -> None:
+        """Persist a decision that no request waits for."""
         self._persist(decision)
         self._advance()
 
@@ -295,7 +296,7 @@ class CoordinatorShard(ABC, Generic[DecisionT]):
 
     def _time_is_up(self) -> None:
         self._timer = None
-        self._carry_out(self._tick())
+        self.carry_out(self._tick())
 
     def _watch_for_overdue(self) -> None:
         if self._in_flight:

@@ -5,14 +5,23 @@ from collections.abc import Callable, Collection
 from random import Random
 from uuid import UUID
 
+from barnabas.broker.coordinator.consumer_group_settings import consumer_member_settings
 from barnabas.broker.coordinator.coordinator import Coordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from barnabas.broker.coordinator.leader_partition import LeaderPartition
+from barnabas.broker.coordinator.regex_resolution import RegexResolution
+from barnabas.broker.coordinator.share_group_settings import share_member_settings
+from barnabas.broker.coordinator.topics_view import TopicsView
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.groups import GroupConfig, GroupShard
+from barnabas.groups.config import (
+    ConsumerGroupConfig,
+    MigrationPolicy,
+    ShareGroupConfig,
+)
 from barnabas.groups.memory import GroupMemory
-from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage
+from barnabas.metadata.image import CONSUMER_OFFSETS, MetadataImage, TopicImage
 
 
 class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
@@ -28,22 +37,33 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         super().__init__(CONSUMER_OFFSETS, loop, image, is_cut_off)
         self._clock = clock
         self._random = random
-        self._config = group_config(config)
+        self._config = group_config(config, image)
         self._memory = GroupMemory(self._config.group_metadata_max_bytes)
         self._commit_timeout_ms = config.groups.commit_timeout_ms
+        self._topics = TopicsView(image)
+        self.regexes = RegexResolution(loop, self._topics)
 
     def _new_shard(self, partition: LeaderPartition) -> GroupCoordinatorShard:
         return GroupCoordinatorShard(
             partition,
-            GroupShard(self._config, self._new_member_suffix, self._memory),
+            GroupShard(self._config, self.new_member_suffix, self._memory, self._topics),
             self._loop,
             self._clock,
             self._commit_timeout_ms,
             lambda: self._image().topics,
         )
 
+    def close(self) -> None:
+        self.regexes.close()
+        super().close()
+
+    def topic_changed(self, topic: TopicImage) -> None:
+        """A topic is new, or something about it has changed."""
+        self._topics.changed(topic)
+
     def topics_deleted(self, names: Collection[str]) -> None:
         """Delete the offsets of deleted topics."""
+        self._topics.removed(names)
         for shard in self.shards:
             shard.topics_deleted(names)
 
@@ -59,12 +79,15 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
             if shard is not None and shard.partition is partition:
                 shard.transaction_ended(next_offset, producer_id, is_commit=is_commit)
 
-    def _new_member_suffix(self) -> str:
+    def new_member_suffix(self) -> str:
         return str(UUID(bytes=self._random.randbytes(16), version=4))
 
 
-def group_config(config: BrokerConfig) -> GroupConfig:
-    """The broker's settings for groups."""
+def group_config(
+    config: BrokerConfig, image: Callable[[], MetadataImage] = MetadataImage
+) -> GroupConfig:
+    """The broker's settings for groups; `image` has those of single groups."""
+    consumer = config.consumer_groups
     return GroupConfig(
         group_min_session_timeout_ms=config.groups.min_session_timeout_ms,
         group_max_session_timeout_ms=config.groups.max_session_timeout_ms,
@@ -73,4 +96,19 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         group_metadata_max_bytes=config.groups.metadata_max_bytes,
         offset_metadata_max_bytes=config.groups.offset_metadata_max_bytes,
         offsets_retention_ms=config.groups.offsets_retention_minutes * 60_000,
+        consumer=ConsumerGroupConfig(
+            assignors=tuple(consumer.assignors.split(",")),
+            max_size=consumer.max_size,
+            migration_policy=MigrationPolicy(consumer.migration_policy),
+            regex_refresh_interval_ms=consumer.regex_refresh_interval_ms,
+            settings_of=lambda group_id: consumer_member_settings(
+                consumer, image().group_configs(group_id)
+            ),
+        ),
+        share=ShareGroupConfig(
+            max_size=config.shares.max_size,
+            settings_of=lambda group_id: share_member_settings(
+                config.shares, image().group_configs(group_id)
+            ),
+        ),
     )

@@ -56,7 +56,7 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def _loaded(self) -> None:
         """Restore groups from the log; session timeouts restart."""
         self.groups.loaded(self.now_ms())
-        self._carry_out(self.groups.topics_deleted(self._deleted_topics))
+        self.carry_out(self.groups.topics_deleted(self._deleted_topics))
         self._deleted_topics.clear()
         self._sweep_timer = self._loop.call_later(_SWEEP_AFTER_S, self._sweep)
 
@@ -82,7 +82,7 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def topics_deleted(self, names: Collection[str]) -> None:
         """Delete the offsets of deleted topics, now or as soon as they are loaded."""
         if self._refusal is ErrorCode.NONE:
-            self._carry_out(self.groups.topics_deleted(names))
+            self.carry_out(self.groups.topics_deleted(names))
         else:
             self._deleted_topics.update(names)
 
@@ -92,7 +92,7 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
 
         This is delayed: right after a start a node may not know all existing topics yet.
         """
-        self._carry_out(
+        self.carry_out(
             self.groups.topics_deleted(self.groups.committed_topics().difference(self._topics()))
         )
 

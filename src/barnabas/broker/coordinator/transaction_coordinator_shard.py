@@ -52,7 +52,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
 
     def _loaded(self) -> None:
         """Resume transactions that were being ended; timeouts restart."""
-        self._carry_out(self.transactions.loaded(self.now_ms()))
+        self.carry_out(self.transactions.loaded(self.now_ms()))
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
         return self.transactions.unload(error)
@@ -85,7 +85,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
     def written(self, markers: MarkersToWrite, partitions: Collection[TopicPartition]) -> None:
         """These partitions have the transaction's marker."""
         if self.error is ErrorCode.NONE:
-            self._carry_out(
+            self.carry_out(
                 self.transactions.markers_written(
                     markers.transactional_id,
                     markers.producer_id,
@@ -98,7 +98,7 @@ class TransactionCoordinatorShard(CoordinatorShard[TransactionDecision]):
     def topics_deleted(self, names: Collection[str]) -> None:
         """Drop pending markers for deleted topics."""
         if self.error is ErrorCode.NONE:
-            self._carry_out(self.transactions.topics_deleted(names, now_ms=self.now_ms()))
+            self.carry_out(self.transactions.topics_deleted(names, now_ms=self.now_ms()))
 
 
 def replay_transaction_batch(

@@ -143,7 +143,7 @@ def _is_settled(error: int | None, ending: _Ending) -> bool:
     if error == ErrorCode.INVALID_PRODUCER_EPOCH:
         # An operator has ended the transaction, and the producer has continued since.
         logger.warning(
-            "%s-%d has seen a later epoch of %s",
+            "%s-%d has seen a later epoch of %r",
             *ending.partition,
             ending.markers.transactional_id,
         )

@@ -13,17 +13,28 @@ from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from barnabas.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
 from barnabas.wire.primitives import ZERO_UUID
 
-_SINGLE_GROUP = 7  # OffsetFetch: from version 8 on, one request may ask for several groups
+_SINCE_GROUPS = 8  # OffsetFetch: from then on, one request may ask for several groups
+_NAMED_TOPICS = 9  # OffsetFetch: from version 10 on, topics go by their ids
 _SINCE_STABLE = 7  # OffsetFetch: before, nothing could be asked about transactions
 _TOPICS_BY_NAME = 9  # OffsetCommit: from version 10 on, topics go by their ids
 _NOT_COMMITTED = -1
 
 
 class GroupMembership(NamedTuple):
-    """The member that commits offsets; the default is no member, which an empty group allows."""
+    """The member that commits offsets; the default is no member, which an empty group allows.
+
+    `generation_id` is the member's epoch in the consumer protocol.
+    """
 
     member_id: str = ""
     generation_id: int = -1
@@ -46,13 +57,17 @@ async def fetch_committed(
     partitions: Iterable[TopicPartition] | None = None,
     *,
     stable: bool = False,
+    membership: GroupMembership = NO_MEMBER,
 ) -> dict[TopicPartition, int]:
     """The committed offsets of a group, of all its partitions if none are named.
 
     Partitions without a committed offset are left out. With `stable`, transactions that are about
-    to commit others are waited for, if the partitions are named.
+    to commit others are waited for, if the partitions are named. A member of the consumer protocol
+    says who it is, and is refused if its epoch is not the present one.
     """
-    found = await fetch_offsets_and_metadata(cluster, group_id, partitions, stable=stable)
+    found = await fetch_offsets_and_metadata(
+        cluster, group_id, partitions, stable=stable, membership=membership
+    )
     return {partition: each.offset for partition, each in found.items()}
 
 
@@ -62,24 +77,64 @@ async def fetch_offsets_and_metadata(
     partitions: Iterable[TopicPartition] | None = None,
     *,
     stable: bool = False,
+    membership: GroupMembership = NO_MEMBER,
 ) -> dict[TopicPartition, OffsetAndMetadata]:
     """As `fetch_committed`, with the texts that were committed with the offsets."""
-    topics = None
+    by_topic: dict[str, list[int]] | None = None
     if partitions is not None:
-        by_topic: defaultdict[str, list[int]] = defaultdict(list)
+        by_topic = defaultdict(list)
         for topic, partition in partitions:
             by_topic[topic].append(partition)
-        topics = [OffsetFetchRequestTopic(name, each) for name, each in by_topic.items()]
-    request = OffsetFetchRequest(group_id=group_id, topics=topics)
 
     async def attempt() -> dict[TopicPartition, OffsetAndMetadata]:
         connection = await cluster.coordinator(group_id)
-        version = connection.version_for(OffsetFetchRequest, _SINGLE_GROUP)
+        version = connection.version_for(OffsetFetchRequest, _NAMED_TOPICS)
+        request = (
+            _fetch_of_group(group_id, by_topic, membership)
+            if version >= _SINCE_GROUPS
+            else _fetch(group_id, by_topic)
+        )
         request.require_stable = stable and version >= _SINCE_STABLE
-        response = await connection.send(request, max_version=_SINGLE_GROUP)
-        check(response.error_code, f"group {group_id}")
-        committed = {}
-        for topic in response.topics:
+        response = await connection.send(request, max_version=_NAMED_TOPICS)
+        return _committed_in(response, group_id)
+
+    return await cluster.retrying(attempt)
+
+
+def _fetch(group_id: str, by_topic: Mapping[str, list[int]] | None) -> OffsetFetchRequest:
+    topics = None
+    if by_topic is not None:
+        topics = [OffsetFetchRequestTopic(name, each) for name, each in by_topic.items()]
+    return OffsetFetchRequest(group_id=group_id, topics=topics)
+
+
+def _fetch_of_group(
+    group_id: str, by_topic: Mapping[str, list[int]] | None, membership: GroupMembership
+) -> OffsetFetchRequest:
+    topics = None
+    if by_topic is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=name, partition_indexes=each)
+            for name, each in by_topic.items()
+        ]
+    group = OffsetFetchRequestGroup(
+        group_id=group_id,
+        member_id=membership.member_id or None,
+        member_epoch=membership.generation_id,
+        topics=topics,
+    )
+    return OffsetFetchRequest(groups=[group])
+
+
+def _committed_in(
+    response: OffsetFetchResponse, group_id: str
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    answers: Iterable[OffsetFetchResponse | OffsetFetchResponseGroup]
+    answers = response.groups or [response]
+    committed = {}
+    for group in answers:
+        check(group.error_code, f"group {group_id}")
+        for topic in group.topics:
             for answer in topic.partitions:
                 name = TopicPartition(topic.name, answer.partition_index)
                 check(answer.error_code, f"group {group_id}, partition {name}")
@@ -87,9 +142,7 @@ async def fetch_offsets_and_metadata(
                     committed[name] = OffsetAndMetadata(
                         answer.committed_offset, answer.metadata or ""
                     )
-        return committed
-
-    return await cluster.retrying(attempt)
+    return committed
 
 
 async def commit_offsets(

@@ -1,269 +1,78 @@
-"""Membership in a consumer group, by the classic protocol and with eager rebalancing.
+"""What members of both protocols have in common: an identity, a coordinator, heartbeats, leaving.
 
-    join -> (the leader assigns) -> sync -> heartbeats ... -> join again, or leave
-
-`GroupMember` only keeps the membership; what is read and committed is its owner's business. When
-the group rebalances, the heartbeat finds out and sets `rejoin_needed`: the owner then commits,
-stops reading and calls `join` again, within `rebalance_timeout_ms`.
-
-Leaves out cooperative rebalancing.
+A member only keeps the membership; what is read and committed is its owner's business.
 """
 
 import asyncio
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from contextlib import suppress
 
 from barnabas.client.connect.broker_connection import BrokerConnection
-from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.connection_pool import Channel
-from barnabas.client.group.assignors import ASSIGNORS
 from barnabas.client.group.committed_offsets import GroupMembership
-from barnabas.client.group.consumer_protocol import (
-    decode_assignment,
-    decode_subscription,
-    encode_assignment,
-    encode_subscription,
-)
-from barnabas.errors import BarnabasError, BrokerError, InvalidArgument, ProtocolMismatch
-from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.heartbeat import HeartbeatRequest
-from barnabas.wire.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
-    JoinGroupResponse,
-)
-from barnabas.wire.messages.leave_group import LeaveGroupRequest
-from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-_PROTOCOL_TYPE = "consumer"
-_SINGLE_MEMBER_LEAVE = 2  # from version 3 on, one request may name several members
-_ANSWER_SLACK_MS = 5_000
+HEARTBEATS_LOST = 3
+"""A coordinator that hangs for so many heartbeats is replaced before the session ends there."""
+
 _LEAVE_S = 3.0
-_HEARTBEAT_INTERVAL_MS = 3_000
-_HEARTBEATS_LOST = 3  # a coordinator that hangs is replaced before the session ends there
-
-# After these the member is still known, or will be under the same name.
-_REJOIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED})
-# After these it has to join as a new member.
-_START_OVER = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-class GroupMember:
-    """One member. `rejoin_needed` is set until `join` has succeeded."""
+class GroupMember(ABC):
+    """One member. `_epoch` is the generation of a classic group, or the member's own epoch."""
 
     def __init__(
         self,
         cluster: ClusterClient,
         group_id: str,
-        topics: Sequence[str],
         *,
-        assignors: Sequence[str] = ("range", "roundrobin"),
-        group_instance_id: str | None = None,
-        session_timeout_ms: int = 45_000,
-        rebalance_timeout_ms: int = 60_000,
-        heartbeat_interval_ms: int | None = None,
-        metadata_max_age_ms: int = 60_000,
+        group_instance_id: str | None,
+        rebalance_timeout_ms: int,
+        heartbeat_interval_ms: int,
     ) -> None:
-        unknown = set(assignors) - ASSIGNORS.keys()
-        if unknown or not assignors:
-            raise InvalidArgument(
-                f"unknown assignors {sorted(unknown)}: there are {', '.join(ASSIGNORS)}"
-            )
         self.group_id = group_id
-        self.rejoin_needed = asyncio.Event()
-        self.rejoin_needed.set()
         self._cluster = cluster
-        self._topics = list(topics)
-        self._assignors = assignors
         self._group_instance_id = group_instance_id
-        self._session_timeout_ms = session_timeout_ms
         self._rebalance_timeout_ms = rebalance_timeout_ms
-        if heartbeat_interval_ms is None:
-            # Frequent enough to notice a rebalance long before it is over.
-            heartbeat_interval_ms = min(
-                _HEARTBEAT_INTERVAL_MS, session_timeout_ms // 3, rebalance_timeout_ms // 10
-            )
         self._heartbeat_interval_ms = heartbeat_interval_ms
-        self._answer_timeout_ms = min(_HEARTBEATS_LOST * heartbeat_interval_ms, session_timeout_ms)
-        self._metadata_max_age_ms = metadata_max_age_ms
         self._member_id = ""
-        self._generation_id = -1
-        self._partition_counts: dict[str, int] = {}
+        self._epoch = -1
         self._heartbeats: asyncio.Task[None] | None = None
         self._channel = Channel()
-        self._is_join_abandoned = False
-        """Whether a join was abandoned that the coordinator may not have answered yet."""
 
     @property
     def membership(self) -> GroupMembership:
         """In whose name to commit."""
-        return GroupMembership(self._member_id, self._generation_id, self._group_instance_id)
+        return GroupMembership(self._member_id, self._epoch, self._group_instance_id)
 
     def patience_s(self, share: float) -> float:
-        """How long rejoining may be delayed without missing the rebalance.
+        """How long the owner may delay a rebalance without being removed from the group.
 
         The member notices a rebalance with a heartbeat, so up to an interval late.
         """
         return max(0, share * self._rebalance_timeout_ms - self._heartbeat_interval_ms) / 1000
 
-    async def join(self) -> list[TopicPartition]:
-        """Join, or join again, and return the partitions this member got."""
-        await self._stop_heartbeats()
-        assignment = None
-        while assignment is None:
-            assignment = await self._cluster.retrying(self._try_to_join)
-        self.rejoin_needed.clear()
-        self._heartbeats = asyncio.create_task(self._beat())
-        return assignment
-
     async def leave(self) -> None:
-        """Leave, so that the others get the partitions at once; a static member just goes.
+        """Leave, so that the others get the partitions at once.
 
-        So does one whose coordinator does not answer soon: it will be missed.
+        A member whose coordinator does not answer soon just goes: its session will end.
         """
         await self._stop_heartbeats()
         member_id, self._member_id = self._member_id, ""
         try:
-            if member_id and self._group_instance_id is None:
+            if member_id:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_LEAVE_S):
-                        await self._cluster.retrying(lambda: self._leave(member_id))
+                        await self._cluster.retrying(lambda: self._send_leave(member_id))
         finally:
             await self._cluster.close_channel(self._channel)
 
-    async def _leave(self, member_id: str) -> None:
-        connection = await self._coordinator()
-        response = await connection.send(
-            LeaveGroupRequest(group_id=self.group_id, member_id=member_id),
-            max_version=_SINGLE_MEMBER_LEAVE,
-        )
-        if response.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
-            check(response.error_code, f"group {self.group_id}")
-
-    # -- joining -------------------------------------------------------------------------------
-
-    async def _try_to_join(self) -> list[TopicPartition] | None:
-        """Join once; None asks for another attempt at once, under another name maybe."""
-        try:
-            return await self._join_once()
-        except asyncio.CancelledError:
-            self._is_join_abandoned = True
-            raise
-        except BrokerError as error:
-            if error.code in _START_OVER:
-                self._member_id = ""
-            elif error.code not in _REJOIN:
-                raise
-            return None
-
-    async def _join_once(self) -> list[TopicPartition]:
-        connection = await self._coordinator()
-        subscription = encode_subscription(self._topics)
-        joined = await connection.send(
-            JoinGroupRequest(
-                group_id=self.group_id,
-                session_timeout_ms=self._session_timeout_ms,
-                rebalance_timeout_ms=self._rebalance_timeout_ms,
-                member_id=self._member_id,
-                group_instance_id=self._group_instance_id,
-                protocol_type=_PROTOCOL_TYPE,
-                protocols=[
-                    JoinGroupRequestProtocol(name, subscription) for name in self._assignors
-                ],
-            ),
-            timeout_ms=self._rebalance_timeout_ms + _ANSWER_SLACK_MS,
-        )
-        if joined.member_id:
-            self._member_id = joined.member_id
-        check(joined.error_code, f"group {self.group_id}")
-        self._generation_id = joined.generation_id
-        synced = await connection.send(
-            SyncGroupRequest(
-                group_id=self.group_id,
-                generation_id=joined.generation_id,
-                member_id=self._member_id,
-                group_instance_id=self._group_instance_id,
-                protocol_type=_PROTOCOL_TYPE,
-                protocol_name=joined.protocol_name,
-                assignments=await self._assign(joined),
-            ),
-            timeout_ms=self._rebalance_timeout_ms + _ANSWER_SLACK_MS,
-        )
-        check(synced.error_code, f"group {self.group_id}")
-        return decode_assignment(synced.assignment)
-
-    async def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """The assignments of all members, if this member leads the group."""
-        self._partition_counts = {}
-        if joined.leader != self._member_id or joined.skip_assignment:
-            return []
-        assignor = ASSIGNORS.get(joined.protocol_name or "")
-        if assignor is None:
-            raise ProtocolMismatch(f"group {self.group_id} chose {joined.protocol_name!r}")
-        subscriptions = {
-            member.member_id: decode_subscription(member.metadata) for member in joined.members
-        }
-        topics = sorted({topic for wanted in subscriptions.values() for topic in wanted})
-        self._partition_counts = await self._count_partitions(topics)
-        return [
-            SyncGroupRequestAssignment(member, encode_assignment(partitions))
-            for member, partitions in assignor(subscriptions, self._partition_counts).items()
-        ]
-
-    async def _count_partitions(self, topics: Sequence[str]) -> dict[str, int]:
-        known = await self._cluster.refresh(topics)
-        return {name: len(known[name].partitions) for name in topics if name in known}
+    @abstractmethod
+    async def _send_leave(self, member_id: str) -> None:
+        """Tell the coordinator, once."""
 
     async def _coordinator(self) -> BrokerConnection:
-        if self._is_join_abandoned:
-            # What is asked behind a join waits until all other members have joined.
-            self._is_join_abandoned = False
-            closing, self._channel = self._channel, Channel()
-            await self._cluster.close_channel(closing)
         return await self._cluster.coordinator(self.group_id, self._channel)
-
-    # -- staying -------------------------------------------------------------------------------
-
-    async def _beat(self) -> None:
-        """Tell the coordinator that this member is alive, also while it is awaited to rejoin."""
-        request = HeartbeatRequest(
-            group_id=self.group_id,
-            generation_id=self._generation_id,
-            member_id=self._member_id,
-            group_instance_id=self._group_instance_id,
-        )
-        counted_at = self._cluster.environment.monotonic()
-        while self._member_id:
-            await asyncio.sleep(self._heartbeat_interval_ms / 1000)
-            try:
-                if (
-                    self._cluster.environment.monotonic() - counted_at
-                ) * 1000 >= self._metadata_max_age_ms:
-                    counted_at = self._cluster.environment.monotonic()
-                    await self._look_for_new_partitions()
-                connection = await self._coordinator()
-                response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
-                check(response.error_code, f"group {self.group_id}")
-            except BrokerError as error:
-                if error.code in _REJOIN:
-                    self.rejoin_needed.set()
-                elif error.code in _START_OVER or not error.retriable:
-                    if error.code in _START_OVER:
-                        self._member_id = ""
-                    self.rejoin_needed.set()
-                    return
-                else:
-                    self._cluster.forget_coordinator(self.group_id)
-            except BarnabasError:
-                self._cluster.forget_coordinator(self.group_id)
-
-    async def _look_for_new_partitions(self) -> None:
-        """The leader answers for all partitions being read, so it has to notice new ones."""
-        counts = self._partition_counts
-        if counts and await self._count_partitions(list(counts)) != counts:
-            self.rejoin_needed.set()
 
     async def _stop_heartbeats(self) -> None:
         if self._heartbeats is not None:

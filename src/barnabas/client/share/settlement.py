@@ -1,0 +1,275 @@
+"""What the application wants done with its records, on its way to the leaders, and their answers.
+
+`settle`, `finish` and `fail` are called from any thread: what they want done is put into
+`_commands`, and carried out by the loop. Everything else runs in the loop.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from barnabas.client.connect.background_tasks import BackgroundTasks
+from barnabas.client.share.acknowledge_type import AcknowledgeType
+from barnabas.client.share.acknowledgements import (
+    PendingAcknowledgement,
+    PendingAcknowledgements,
+    TakenAcknowledgements,
+)
+from barnabas.client.share.dead_letters import DeadLetters
+from barnabas.client.share.held_records import HeldRecords
+from barnabas.client.share.leader_session import LeaderSession
+from barnabas.client.share.queue_message import Acknowledgement, QueueMessage
+from barnabas.client.share.retry_policy import RetryPolicy
+from barnabas.client.share.share_session import SharePartition
+from barnabas.errors import BarnabasError, BrokerError, ClientClosed, InvalidArgument, LockLost
+
+MAX_DELAY_S = 900.0
+
+_log = logging.getLogger("barnabas.client")
+
+
+class SettlementOwner(Protocol):
+    """What a settlement needs of its queue."""
+
+    group_id: str
+    is_stopped: bool
+    held: HeldRecords
+    pending: PendingAcknowledgements
+
+    def wake_leader(self, partition: SharePartition) -> None:
+        """Something of this partition is to be acknowledged."""
+
+    def wake(self, node_id: int) -> None:
+        """There is room for more records of this leader."""
+
+
+class _Command(NamedTuple):
+    message: QueueMessage
+    kind: AcknowledgeType
+    delay_s: float
+    reason: str | None
+    answer: Acknowledgement
+
+
+class Settlement:
+    """Of one member of a share group. `loop` is set before the first record is handed out."""
+
+    def __init__(
+        self,
+        owner: SettlementOwner,
+        tasks: BackgroundTasks,
+        monotonic: Callable[[], float],
+        retries: RetryPolicy,
+        dead_letters: DeadLetters | None,
+    ) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._owner = owner
+        self._tasks = tasks
+        self._monotonic = monotonic
+        self._retries = retries
+        self._dead_letters = dead_letters
+        self._commands: deque[_Command] = deque()
+        self._is_draining = False
+        self.is_closed = False
+        """Whether nothing is sent any more."""
+        self._unanswered: set[Acknowledgement] = set()
+
+    # -- the application's threads -------------------------------------------------------------
+
+    def settle(
+        self,
+        message: QueueMessage,
+        kind: AcknowledgeType,
+        *,
+        delay_s: float = 0,
+        reason: str | None = None,
+    ) -> Acknowledgement:
+        """Acknowledge a record, and return what its answer can be waited for with."""
+        if not 0 <= delay_s <= MAX_DELAY_S:
+            raise InvalidArgument(
+                f"delay={delay_s:g}: it must be from 0 to {MAX_DELAY_S:g} seconds, since the "
+                "worker keeps the record locked that long; for longer delays, see the pattern "
+                "of delayed delivery"
+            )
+        answer = Acknowledgement()
+        if kind is not AcknowledgeType.RENEW and not message.close_once():
+            raise InvalidArgument(f"{message!r} was accepted, released or rejected already")
+        self._commands.append(_Command(message, kind, delay_s, reason, answer))
+        if not self._is_draining:
+            self._is_draining = True
+            try:
+                assert self.loop is not None
+                self.loop.call_soon_threadsafe(self.drain)
+            except RuntimeError:  # it has ended
+                answer.finish(ClientClosed("the queue is closed, and has released its records"))
+        return answer
+
+    def finish(self, message: QueueMessage) -> None:
+        """The application is done with it: accept it, unless it has done something else."""
+        if not message.is_settled:
+            with suppress(InvalidArgument):  # settled by another thread
+                self.settle(message, AcknowledgeType.ACCEPT)
+
+    def fail(self, message: QueueMessage, error: BaseException) -> None:
+        """Its handler has failed: let it come again later, or be a dead letter."""
+        if not message.is_settled:
+            with suppress(InvalidArgument):  # settled by another thread
+                self.settle(
+                    message,
+                    AcknowledgeType.RELEASE,
+                    delay_s=self._retries.pause_s(message.delivery_count),
+                    reason=f"{type(error).__name__}: {error}",
+                )
+
+    # -- to the leaders ------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Carry out all commands so far."""
+        self._is_draining = False
+        nodes: set[int] = set()
+        while self._commands:
+            command = self._commands.popleft()
+            self.track(command.answer)
+            self._carry_out(command)
+            nodes.add(command.message.node_id)
+        for node_id in nodes:
+            self._owner.wake(node_id)
+
+    def track(self, answer: Acknowledgement) -> Acknowledgement:
+        """Have `flush` wait for it."""
+
+        def forget(_: object) -> None:
+            self._unanswered.discard(answer)
+
+        self._unanswered.add(answer)
+        answer.future.add_done_callback(forget)
+        return answer
+
+    async def flush(self) -> None:
+        """Wait until all acknowledgements so far are answered; failures are in their answers."""
+        waiting = [asyncio.wrap_future(each.future) for each in list(self._unanswered)]
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    def _carry_out(self, command: _Command) -> None:
+        message, kind, delay_s, reason, answer = command
+        letters = self._dead_letters
+        is_last = message.delivery_count >= self._retries.max_deliveries
+        if self.is_closed:
+            answer.finish(ClientClosed("the queue is closed, and has released its records"))
+        elif message.deadline <= self._monotonic():
+            self._owner.held.discard(message)
+            self._tell_lost(message, answer, "its lock has expired")
+        elif letters is not None and (
+            kind is AcknowledgeType.REJECT or (kind is AcknowledgeType.RELEASE and is_last)
+        ):
+            message.renew_until = float("inf")
+            self._tasks.start(self._give_up(letters, message, reason or "rejected", answer))
+        elif kind is AcknowledgeType.RELEASE and delay_s and not self._owner.is_stopped:
+            message.renew_until = float("inf")
+            self._owner.held.delay(message)
+            assert self.loop is not None
+            self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
+        else:
+            self.acknowledge(message, kind, answer)
+
+    def acknowledge(
+        self, message: QueueMessage, kind: AcknowledgeType, answer: Acknowledgement | None
+    ) -> None:
+        """Have it sent to the record's leader."""
+        if kind is not AcknowledgeType.RENEW:
+            self._owner.held.discard(message)
+        self._owner.pending.add(
+            message.source, PendingAcknowledgement(message.offset, kind, message, answer)
+        )
+        self._owner.wake_leader(message.source)
+
+    async def _give_up(
+        self, letters: DeadLetters, message: QueueMessage, reason: str, answer: Acknowledgement
+    ) -> None:
+        """Store a dead letter, then reject the record; if that fails, release it."""
+        kind = AcknowledgeType.REJECT
+        try:
+            await letters.store(message, self._owner.group_id, reason)
+        except BarnabasError as error:
+            _log.warning("the dead letter of %r was not stored: %s", message, error)
+            kind = AcknowledgeType.RELEASE
+        self.acknowledge(message, kind, answer)
+
+    def close(self) -> None:
+        """Whoever still waits is told that nothing is sent any more."""
+        self.is_closed = True
+        self.drain()
+        for each in list(self._unanswered):
+            each.finish(ClientClosed("the queue was closed before a broker has answered"))
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def answered(
+        self,
+        session: LeaderSession,
+        partition: SharePartition,
+        taken: list[PendingAcknowledgement],
+        error: BrokerError | None,
+    ) -> None:
+        if error is None:
+            for each in taken:
+                self._succeed(session, each)
+        elif error.retriable:
+            self.unanswered({partition: taken})
+        elif len(taken) > 1:
+            # At least one of them has lost its lock.
+            self._owner.pending.add_alone(partition, taken)
+        else:
+            for each in taken:
+                self.lost(each, str(error))
+
+    def unanswered(self, taken: TakenAcknowledgements) -> None:
+        """Try again, as long as the locks may hold."""
+        now = self._monotonic()
+        for partition, all_of in taken.items():
+            for each in all_of:
+                if each.message is None:
+                    continue  # a gap comes again with its record's neighbours
+                if each.message.deadline <= now:
+                    self.lost(each, "no leader has answered before its lock expired")
+                else:
+                    self._owner.pending.add(partition, each)
+
+    def _succeed(self, session: LeaderSession, each: PendingAcknowledgement) -> None:
+        if each.kind is AcknowledgeType.RENEW and each.message is not None:
+            each.message.deadline = session.asked_at + session.lock_ms / 1000
+            each.message.is_renewing = False
+        elif each.message is not None:
+            self._drop_again(each.message)
+        if each.answer is not None:
+            each.answer.finish(None)
+
+    def _drop_again(self, message: QueueMessage) -> None:
+        """The record of an acknowledged message may have come again by another session, while the
+        acknowledgement was under way."""
+        again = self._owner.held.find(message)
+        if again is not None and not again.is_delivered:
+            self._owner.held.drop(again)
+
+    def lost(self, each: PendingAcknowledgement, why: str) -> None:
+        """It was not acknowledged, and the lock is lost."""
+        if each.message is None:
+            return
+        if each.kind is AcknowledgeType.RENEW:
+            each.message.is_renewing = False
+            _log.warning("the lock of %r was not renewed: %s", each.message, why)
+            if each.answer is not None:
+                each.answer.finish(LockLost(f"{each.message!r} was not renewed: {why}"))
+        elif each.answer is not None:
+            self._tell_lost(each.message, each.answer, why)
+
+    def _tell_lost(self, message: QueueMessage, answer: Acknowledgement, why: str) -> None:
+        error = LockLost(
+            f"offset {message.offset} of {message.source} was not acknowledged ({why}): it may be "
+            "delivered again"
+        )
+        _log.warning("%s", error)
+        answer.finish(error)
