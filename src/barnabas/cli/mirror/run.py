@@ -1,0 +1,237 @@
+"""`barnabas mirror run`: flows in the foreground, from options or from a file of Mirror Maker 2."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from barnabas.cli.base.command import UsageError, Verbose, common_options, exit_with
+from barnabas.cli.base.output import say
+from barnabas.cli.base.properties import read_properties
+from barnabas.cli.mirror.cluster_option import cluster_of
+from barnabas.cli.mirror.flow_options import SourceConfig, TargetConfig
+from barnabas.cli.mirror.foreground import run_flows
+
+if TYPE_CHECKING:
+    from barnabas.mirror.configured_flow import ConfiguredFlow
+
+EPILOG = """\b
+Examples:
+  barnabas mirror run --from east=a:9092 --to west=b:9092 --topics 'orders,customers.*'
+  barnabas mirror run --from kafka:9092 --to b:9092 --topics '.*' --names identity
+  barnabas mirror run --from east=a:9093 --from-config east.properties --to west=b:9092 --topics o
+  barnabas mirror run --properties mm2.properties --flow 'east->west'
+"""
+_MEGABYTE = 1_000_000
+_IN_FILES = {
+    "source": "--from",
+    "target": "--to",
+    "topics": "--topics",
+    "exclude": "--exclude",
+    "names": "--names",
+    "from_config": "--from-config",
+    "to_config": "--to-config",
+    "replication_factor": "--replication-factor",
+}
+
+
+def run(
+    ctx: typer.Context,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="[NAME=]HOST:PORT",
+            help="Source cluster. Its name is the prefix of topics; by default its id.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="[NAME=]HOST:PORT", help="Target cluster.", show_default=False
+        ),
+    ] = None,
+    topics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Topics or regular expressions, separated by commas.",
+            show_default=False,
+        ),
+    ] = None,
+    properties: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Property file of Mirror Maker 2, instead of clusters and topics.",
+            show_default=False,
+        ),
+    ] = None,
+    flow_names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flow",
+            metavar="A->B",
+            help="Flow of the file; may be given several times. Default: all that are enabled.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Topics that are left out. Default: internal ones.",
+            show_default=False,
+        ),
+    ] = None,
+    names: Annotated[
+        Literal["prefix", "identity"],
+        typer.Option(help="Topics in the target: NAME.topic, or as in the source."),
+    ] = "prefix",
+    provenance: Annotated[
+        bool,
+        typer.Option(
+            "--provenance",
+            help="Mark records with the clusters they have passed, so that flows in both "
+            "directions can keep names.",
+        ),
+    ] = False,
+    start: Annotated[
+        Literal["earliest", "latest"],
+        typer.Option(help="First record of partitions that were never copied."),
+    ] = "earliest",
+    from_config: SourceConfig = None,
+    to_config: TargetConfig = None,
+    replication_factor: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Replicas of new topics. Default: that of the target's brokers.",
+            show_default=False,
+        ),
+    ] = None,
+    delete_topics: Annotated[
+        bool,
+        typer.Option(
+            "--delete-topics", help="Delete topics in the target that are deleted in the source."
+        ),
+    ] = False,
+    sync_acls: Annotated[
+        bool,
+        typer.Option(
+            "--sync-acls",
+            help="Copy ACLs of topics. Users can't be copied: brokers do not show password hashes.",
+        ),
+    ] = False,
+    sync_quotas: Annotated[
+        bool, typer.Option("--sync-quotas", help="Copy quotas of users, client ids and addresses.")
+    ] = False,
+    max_mb_per_second: Annotated[
+        float | None,
+        typer.Option(metavar="MB", min=0.001, help="Limit of what is copied.", show_default=False),
+    ] = None,
+    compression: Annotated[
+        Literal["gzip", "snappy", "lz4", "zstd"] | None,
+        typer.Option(help="Compress batches that are not compressed.", show_default=False),
+    ] = None,
+    round_seconds: Annotated[
+        float,
+        typer.Option(metavar="S", min=0.2, help="How long tasks copy before they report."),
+    ] = 5.0,
+    linger_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="S",
+            min=0,
+            help="How long tasks go on copying until the next round takes over, for less latency. "
+            "Not for several flows.",
+        ),
+    ] = 0.0,
+    checkpoints: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for Spark's files; may be lost.")
+    ] = Path(".barnabas/mirror"),
+    master: Annotated[
+        str, typer.Option(metavar="URL", help="Spark master; this machine by default.")
+    ] = "local[*]",
+    verbose: Verbose = False,
+) -> None:
+    """Copy topics until Ctrl-C, and go on where an earlier run has stopped.
+
+    Records keep key, value, headers, timestamp, partition and order, and arrive exactly once.
+    """
+    before = common_options(ctx)
+
+    def call() -> int:
+        from barnabas.mirror.configured_flow import ConfiguredFlow
+        from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
+        from barnabas.mirror.mirror_maker.file_settings import listed
+
+        limit = None if max_mb_per_second is None else round(max_mb_per_second * _MEGABYTE)
+        options: dict[str, Any] = {
+            "provenance": provenance,
+            "start": start,
+            "sync_deletes": delete_topics,
+            "sync_quotas": sync_quotas,
+            "max_bytes_per_second": limit,
+            "compression": compression,
+            "round_s": round_seconds,
+            "linger_s": linger_seconds,
+        }
+        if properties is not None:
+            _refuse_options_of_files(ctx)
+            flows = _flows_of_file(properties, flow_names or [], sync_acls, options)
+            return run_flows(flows, checkpoints, master)
+        if source is None or target is None or topics is None:
+            raise UsageError("give --from, --to and --topics, or --properties FILE")
+        if flow_names:
+            raise UsageError("--flow names a flow of a file: give --properties FILE as well")
+        flow = Flow(
+            cluster_of("--from", source, from_config),
+            cluster_of("--to", target, to_config),
+            listed(topics),
+            DEFAULT_EXCLUDED if exclude is None else listed(exclude),
+            names=Names(names),
+            replication_factor=replication_factor,
+            sync_acls=sync_acls,
+            **options,
+        )
+        return run_flows([ConfiguredFlow(flow)], checkpoints, master)
+
+    exit_with(call, verbose=verbose or before.verbose)
+
+
+def _refuse_options_of_files(ctx: typer.Context) -> None:
+    """What a file says can't be said by options as well."""
+    given = [
+        option
+        for name, option in _IN_FILES.items()
+        if (where := ctx.get_parameter_source(name)) is not None and where.name == "COMMANDLINE"
+    ]
+    if given:
+        raise UsageError(f"{given[0]} can't be combined with --properties: write it into the file")
+
+
+def _flows_of_file(
+    path: Path, only: list[str], sync_acls: bool, options: dict[str, Any]
+) -> "list[ConfiguredFlow]":
+    """The flows of a file, with options that it has no word for; says what is not used."""
+    from dataclasses import replace
+
+    from barnabas.errors import InvalidArgument
+    from barnabas.mirror.mirror_maker.properties import parse
+
+    try:
+        found = parse(read_properties(path, "--properties"), only)
+    except InvalidArgument as error:
+        raise UsageError(f"{path}: {error}") from error
+    for each in found.unused:
+        say(f"not used: {each}")
+    return [
+        replace(
+            each,
+            flow=replace(each.flow, sync_acls=sync_acls or each.flow.sync_acls, **options),
+        )
+        for each in found.flows
+    ]

@@ -1,0 +1,29 @@
+"""Mirrors: topics of one cluster, copied into another. Without Spark, which runs it.
+
+    flow  ->  topic plan  ->  rounds of tasks  ->  partition copies  ->  syncs
+
+A flow goes from a source cluster to a target cluster. A task copies partitions for the length of a
+round: batches are fetched from the source and written to the same partition of the target in
+transactions, which also commit the source position as the offset of the flow's group. So what was
+copied and how far it was read can't disagree, whatever dies, and no state is kept elsewhere.
+
+flow             the two clusters, which topics, how they are named: all that describes a flow
+names            names of topics in the target, and loops among them
+topic_plan       which topics flow, and which to create, grow, change or delete: a decision
+topic_sync       reads both clusters, decides, and carries it out
+loop_check       refuses flows that would copy records around in a circle
+fan_in_check     refuses flows that would mix their records with those of another
+access_plan      which ACLs and quotas the target gets: a decision
+access_sync      reads both clusters, decides, and carries it out
+configured_flow  a flow, and the groups that go along
+positions        how far each partition was copied: offsets of the flow's group in the target
+syncs            which offset of the target corresponds to which of the source
+provenance       the header that says which clusters a record has passed
+batches          batches of the source, made into batches of the target's producer
+partition_writer writes batches and position of one partition in a transaction
+partition_copy   copies one partition
+copy_round       copies partitions for a while, in one task
+round_report     what a round has copied, as the driver hears of it
+rate_limit       how many bytes may be copied when
+mirror_maker/    property files of Mirror Maker 2
+"""

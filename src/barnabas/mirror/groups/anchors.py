@@ -1,0 +1,49 @@
+"""Anchors of a flow: what can be said of offsets without reports of what was copied.
+
+It needs an order of reading: first the end of the target's committed records, then the flow's
+position, waiting for a transaction that is about to commit it. Only then are all records from that
+position on behind that end.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import LATEST, list_offsets
+from barnabas.mirror.flow import Flow
+from barnabas.mirror.names import upstream_topic
+from barnabas.mirror.offsets.translations import Translations
+from barnabas.mirror.positions import fetch_positions
+
+_PATIENCE_S = 1.0
+_AT_ONCE = 64
+
+
+async def take_anchors(flow: Flow, target: ClusterClient, translations: Translations) -> None:
+    """Anchor the partitions that were copied since the last time.
+
+    Each is asked for by itself: among many there is always one whose transaction is about to
+    commit. One that goes on for long is left for the next time.
+    """
+    moved = [
+        there
+        for there, position in (await fetch_positions(target, flow)).items()
+        if not translations.is_anchored(there, position.offset)
+    ]
+    if not moved:
+        return
+    ends = await list_offsets(target, dict.fromkeys(moved, LATEST), IsolationLevel.READ_COMMITTED)
+
+    async def anchor(there: TopicPartition) -> None:
+        topic = upstream_topic(flow, there.topic)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                found = await fetch_positions(target, flow, [there], stable=True)
+                if topic is not None and there in found:
+                    here = TopicPartition(topic, there.partition)
+                    translations.anchor(here, there, found[there].offset, ends[there].offset)
+
+    for some in range(0, len(moved), _AT_ONCE):
+        await asyncio.gather(*map(anchor, moved[some : some + _AT_ONCE]))

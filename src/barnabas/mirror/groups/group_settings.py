@@ -1,0 +1,55 @@
+"""Which groups go along, and how often they are looked at."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from barnabas.errors import InvalidArgument
+
+DEFAULT_EXCLUDED_GROUPS = ("console-consumer-.*", "connect-.*", "__.*")
+"""Those that Mirror Maker 2 leaves out."""
+
+_FLOWS = "barnabas-mirror."  # the groups that hold positions of flows
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """Mirror Maker's names of settings are in parentheses."""
+
+    include: tuple[str, ...] = (".*",)
+    """Names or regular expressions of whole names (`groups`)."""
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDED_GROUPS
+    """(`groups.exclude`)."""
+    commit: bool = True
+    """Commit offsets in the target (`sync.group.offsets.enabled`)."""
+    emit_checkpoints: bool = True
+    """Write checkpoints (`emit.checkpoints.enabled`)."""
+    emit_heartbeats: bool = True
+    """Write heartbeats (`emit.heartbeats.enabled`)."""
+    interval_s: float = 1.0
+    """How often groups are looked at (`sync.group.offsets.interval.seconds`)."""
+    _patterns: tuple[re.Pattern[str], re.Pattern[str]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.interval_s <= 0:
+            raise InvalidArgument(f"groups every {self.interval_s} s: use a time above 0")
+        patterns = _any_of(self.include), _any_of(self.exclude)
+        object.__setattr__(self, "_patterns", patterns)
+
+    def includes(self, group_id: str) -> bool:
+        """Whether a group goes along. Those of flows never do."""
+        included, excluded = self._patterns
+        return (
+            bool(included.fullmatch(group_id))
+            and not excluded.fullmatch(group_id)
+            and not group_id.startswith(_FLOWS)
+        )
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
+    for each in patterns:
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise InvalidArgument(f"groups {each!r}: {error}") from error
+    return re.compile("|".join(f"(?:{each})" for each in patterns) or r"(?!)")

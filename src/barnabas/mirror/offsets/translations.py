@@ -1,0 +1,69 @@
+"""Translation of offsets of all partitions of a flow, by their names on both sides."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.mirror.offsets.segment import Segment
+from barnabas.mirror.offsets.translation import Translation
+from barnabas.mirror.syncs import OffsetSync
+
+Place = tuple[TopicPartition, int]
+"""A partition, and the offset that is read next there."""
+
+
+class Translations:
+    """From places in the source to places in the target, and back. Not for several threads."""
+
+    def __init__(self) -> None:
+        self._by_source: dict[TopicPartition, Translation] = {}
+        self._targets: dict[TopicPartition, TopicPartition] = {}
+        self._sources: dict[TopicPartition, TopicPartition] = {}
+        self._changed: set[TopicPartition] = set()
+
+    def add(self, syncs: Iterable[OffsetSync]) -> None:
+        """What was copied, in the order of writing for each partition."""
+        for each in syncs:
+            self._of(each.source, each.target).add(each.upstream, each.downstream, each.records)
+            self._changed.add(each.source)
+
+    def anchor(
+        self, source: TopicPartition, target: TopicPartition, position: int, end: int
+    ) -> None:
+        """The flow was at `position` after the target had ended at `end`."""
+        self._of(source, target).anchor(position, end)
+
+    def is_anchored(self, target: TopicPartition, position: int) -> bool:
+        """Whether the last anchor of a partition is at this position."""
+        source = self._sources.get(target)
+        return source is not None and self._by_source[source].anchored_at == position
+
+    def restore(
+        self, source: TopicPartition, target: TopicPartition, segments: Sequence[Segment]
+    ) -> None:
+        """What an earlier driver has stored."""
+        self._of(source, target).segments[:] = segments
+
+    def translate(self, source: TopicPartition, offset: int) -> Place | None:
+        """Where a group goes on in the target; None if nothing is known."""
+        known = self._by_source.get(source)
+        translated = None if known is None else known.translate(offset)
+        return None if translated is None else (self._targets[source], translated)
+
+    def invert(self, target: TopicPartition, offset: int) -> Place | None:
+        """Where a group goes on in the source that has read the target up to `offset`."""
+        source = self._sources.get(target)
+        back = None if source is None else self._by_source[source].invert(offset)
+        return None if source is None or back is None else (source, back)
+
+    def take_changed(self) -> Iterator[tuple[TopicPartition, Translation]]:
+        """The partitions with syncs since the last call."""
+        changed, self._changed = sorted(self._changed), set()
+        for source in changed:
+            yield source, self._by_source[source]
+
+    def _of(self, source: TopicPartition, target: TopicPartition) -> Translation:
+        if self._targets.get(source) != target:
+            self._by_source[source] = Translation()
+            self._targets[source] = target
+            self._sources[target] = source
+        return self._by_source[source]

@@ -1,0 +1,301 @@
+"""Copies one partition for the length of a round.
+
+    fetches of the source -> queue -> batches of one transaction -> target
+
+While a transaction is written, the next one gathers. A partition that trickles waits a moment
+between transactions, because each of them costs several requests, however small it is.
+
+After an error all that is uncertain is forgotten: the writer starts again, says which position
+counts, and the source is read from there.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.environment import RETRY
+from barnabas.client.consumer.completed_fetch import CompletedFetch, visible_batches
+from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.errors import (
+    BarnabasError,
+    BrokerError,
+    CommitUncertain,
+    CorruptRecords,
+    TransactionAborted,
+    UnknownTopic,
+)
+from barnabas.mirror.batches import BatchConversion, OutgoingBatch
+from barnabas.mirror.flow import Start
+from barnabas.mirror.partition_writer import PartitionWriter
+from barnabas.mirror.positions import SourcePosition
+from barnabas.mirror.rate_limit import RateLimit
+from barnabas.mirror.round_report import STATE, SYNC, UNKNOWN, ReportRow
+from barnabas.records.errors import RecordsError
+
+TRANSACTION_BYTES = 4 * 1024 * 1024
+"""A transaction ends with the first answer of the source that brings it there."""
+
+INTERVAL_S = 0.05
+"""From one transaction of a partition to the next, unless there is much to write."""
+
+IDLE_COMMIT_S = 1.0
+"""How long a position may be behind if all there was is not for the target, such as markers."""
+
+
+class CopiedPartition(NamedTuple):
+    """A partition that a round copies."""
+
+    source: TopicPartition
+    target: TopicPartition
+    start: Start = "earliest"
+    """Where it begins if it was never copied."""
+    commits_position: bool = False
+    """Whether the position is to be committed in this round, even if nothing is copied."""
+
+
+class PartitionCopy:
+    """Of one partition; its fetches are offered to it."""
+
+    def __init__(
+        self,
+        partition: CopiedPartition,
+        position: SourcePosition,
+        writer: PartitionWriter,
+        fetcher: Fetcher,
+        conversion: BatchConversion,
+        limit: RateLimit,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.partition = partition
+        self.position = position
+        self.rows: list[ReportRow] = []
+        self._writer = writer
+        self._fetcher = fetcher
+        self._conversion = conversion
+        self._limit = limit
+        self._tell = tell
+        self._queue: deque[CompletedFetch] = deque()
+        self._news = asyncio.Event()
+        self._is_ending = False
+        self.is_lingering = False
+        """Whether the round is over. Then the partition may have another owner, who must not be
+        fenced: what it owns it copies on, and it takes over nothing."""
+        self._is_owner = False
+        self._is_writing = False
+        self._failures = 0
+        self._timestamp_ms = UNKNOWN
+        self._committed_at = 0.0
+        self._is_uncommitted = partition.commits_position
+        self.queued_bytes = 0
+
+    # -- what comes in -------------------------------------------------------------------------
+
+    def offer(self, fetched: CompletedFetch) -> None:
+        """Take what was fetched next."""
+        self._queue.append(fetched)
+        self.queued_bytes += len(fetched.data)
+        self._news.set()
+
+    def end(self) -> None:
+        """Finish what is queued, and return from `run`."""
+        self._is_ending = True
+        self._news.set()
+
+    def jump(self, offset: int) -> None:
+        """Go on elsewhere, because there is nothing in between."""
+        self.position = self.position._replace(offset=offset)
+        self._is_uncommitted = True
+        self._fetcher.seek(self.partition.source, offset)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is queued or being written."""
+        return bool(self._queue) or self._is_writing
+
+    def state(self, end: int | None) -> ReportRow:
+        """Where it stands, if the source ends there; None: that is not known."""
+        return ReportRow(
+            STATE,
+            self.partition.source.topic,
+            self.partition.target.topic,
+            self.partition.source.partition,
+            self.position.offset,
+            records=UNKNOWN if end is None else max(0, end - self.position.offset),
+            timestamp_ms=self._timestamp_ms,
+        )
+
+    def take_rows(self) -> list[ReportRow]:
+        """What was copied since the last call."""
+        rows, self.rows = self.rows, []
+        return rows
+
+    # -- copying -------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Copy until `end`. Raises what no attempt will change."""
+        try:
+            while not (self._is_ending and not self._queue and not self._is_uncommitted):
+                await self._wait()
+                if self.is_lingering and not self._is_owner:
+                    if self._is_ending:
+                        return
+                    await asyncio.sleep(INTERVAL_S)
+                    continue
+                self._is_writing = True
+                try:
+                    await self._step()
+                except BarnabasError as error:
+                    if not _may_pass(error):
+                        raise
+                    if not await self._recover(error):
+                        return
+                finally:
+                    self._is_writing = False
+        finally:
+            await self._writer.close()
+
+    async def _wait(self) -> None:
+        if self._queue or self._is_ending:
+            return
+        self._news.clear()
+        timeout_s = IDLE_COMMIT_S if self._is_uncommitted else None
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._news.wait()
+        except TimeoutError:
+            return
+        due = self._committed_at + INTERVAL_S
+        while self.queued_bytes < TRANSACTION_BYTES and not self._is_ending:
+            pause_s = due - asyncio.get_running_loop().time()
+            if pause_s <= 0:
+                return
+            await asyncio.sleep(min(pause_s, INTERVAL_S / 5))
+
+    async def _step(self) -> None:
+        """One transaction, if there is something to commit."""
+        if not self._is_owner:
+            await self._take_over()
+        end, size, batches = self._gather()
+        if not batches and end == self.position.offset and not self._is_uncommitted:
+            return
+        is_idle = not batches and not self._is_ending
+        now = asyncio.get_running_loop().time()
+        if is_idle and self._committed_at and now - self._committed_at < IDLE_COMMIT_S:
+            self.position = self.position._replace(offset=end)
+            self._is_uncommitted = True
+            return
+        await self._limit.take(size)
+        reached = self.position._replace(offset=end)
+        offsets = await self._writer.write(batches, reached)
+        self._committed_at = asyncio.get_running_loop().time()
+        self.position = reached
+        self._is_uncommitted = False
+        self._failures = 0
+        self._note(batches, offsets)
+
+    async def _take_over(self) -> None:
+        """Own the partition, and go on at the position that counts by now."""
+        committed = await self._writer.start()
+        self._is_owner = True
+        if committed is None or not committed.is_of(self.position.topic_id):
+            return
+        is_jump = self._is_uncommitted and committed.offset < self.position.offset
+        if committed.offset != self.position.offset and not is_jump:
+            self._forget()
+            self.position = self.position._replace(offset=committed.offset)
+            self._fetcher.seek(self.partition.source, committed.offset)
+
+    def _gather(self) -> tuple[int, int, list[OutgoingBatch]]:
+        """The batches of the next transaction, their size, and the offset behind them."""
+        end, size = self.position.offset, 0
+        batches: list[OutgoingBatch] = []
+        while self._queue and size < TRANSACTION_BYTES:
+            fetched = self._queue[0]
+            if fetched.is_current and fetched.next_offset > end:
+                made = self._converted(fetched, end)
+                batches += made
+                size += sum(len(each.buffer) for each in made)
+                end = fetched.next_offset
+            self.queued_bytes -= len(self._queue.popleft().data)
+        return end, size, batches
+
+    def _converted(self, fetched: CompletedFetch, start: int) -> list[OutgoingBatch]:
+        try:
+            return [
+                made
+                for header, batch in visible_batches(fetched)
+                for made in self._conversion.outgoing(header, batch, start)
+            ]
+        except RecordsError as error:
+            raise CorruptRecords(
+                f"partition {self.partition.source} of the source: a batch after offset {start} "
+                f"is damaged ({error}). Repair it there, or move the position of the flow behind it"
+            ) from error
+
+    def _note(self, batches: list[OutgoingBatch], offsets: list[int]) -> None:
+        source, target = self.partition.source, self.partition.target
+        for batch, offset in zip(batches, offsets, strict=True):
+            size = len(batch.buffer)
+            self._timestamp_ms = max(self._timestamp_ms, batch.max_timestamp)
+            for run in batch.runs:
+                row = ReportRow(
+                    SYNC,
+                    source.topic,
+                    target.topic,
+                    source.partition,
+                    run.upstream,
+                    offset + run.first,
+                    run.records,
+                    size,
+                    batch.max_timestamp,
+                )
+                self._add(row)
+                size = 0  # counted once
+
+    def _add(self, row: ReportRow) -> None:
+        """Add a run to the report, to the last one if it continues that."""
+        last = self.rows[-1] if self.rows else None
+        if (
+            last is not None
+            and last.upstream + last.records == row.upstream
+            and last.downstream + last.records == row.downstream
+        ):
+            self.rows[-1] = last._replace(
+                records=last.records + row.records,
+                bytes=last.bytes + row.bytes,
+                timestamp_ms=max(last.timestamp_ms, row.timestamp_ms),
+            )
+        else:
+            self.rows.append(row)
+
+    # -- after errors --------------------------------------------------------------------------
+
+    async def _recover(self, error: BarnabasError) -> bool:
+        """Wait, and forget what is uncertain; False if the round is ending, or over."""
+        self._failures += 1
+        self._is_owner = False
+        self._forget()
+        if self._failures == 1:
+            self._tell(f"partition {self.partition.target} of the target: {error}; trying again")
+        if self._is_ending or self.is_lingering:
+            return False
+        self._fetcher.pause(self.partition.source)
+        await asyncio.sleep(RETRY.pause(self._failures))
+        self._fetcher.seek(self.partition.source, self.position.offset)
+        self._fetcher.resume(self.partition.source)
+        return True
+
+    def _forget(self) -> None:
+        self._queue.clear()
+        self.queued_bytes = 0
+
+
+def _may_pass(error: BarnabasError) -> bool:
+    """Whether another attempt may help: a topic that is gone may be created by the next plan."""
+    if isinstance(error, UnknownTopic | CommitUncertain):
+        return True
+    return error.retriable or (
+        isinstance(error, BrokerError) and TransactionAborted.because(error).retriable
+    )

@@ -1,0 +1,147 @@
+"""Writes one partition of the target: batches and the position in the source, in transactions.
+
+    start -> write ... -> close
+
+The transactional id belongs to the partition, so whoever starts last fences all others, and what
+they have left open is rolled back. After any error the writer has to be started again: that ends
+what is uncertain, and tells the position that counts.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from barnabas.client.connect.broker_connection import BrokerConnection
+from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.connection_pool import Channel
+from barnabas.client.group.committed_offsets import NO_MEMBER
+from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
+from barnabas.client.producer.producer_identity import ANONYMOUS, ProducerIdentity
+from barnabas.client.producer.transactional_id import TransactionalId
+from barnabas.errors import ProducerFenced
+from barnabas.mirror.batches import OutgoingBatch, stamp
+from barnabas.mirror.flow import Flow
+from barnabas.mirror.positions import SourcePosition, fetch_positions
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+TRANSACTION_TIMEOUT_MS = 60_000
+_ALL_REPLICAS = -1
+_IN_FLIGHT = 5  # what brokers remember of a producer, to find repeated batches
+_ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
+_FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+_SEQUENCES = 0x7FFF_FFFF
+
+
+class PartitionWriter:
+    """Of one partition, in one event loop."""
+
+    def __init__(
+        self, cluster: ClusterClient, flow: Flow, partition: TopicPartition, channel: Channel
+    ) -> None:
+        """`channel` is for produce requests; partitions may share it."""
+        self.partition = partition
+        self._cluster = cluster
+        self._flow = flow
+        self._channel = channel
+        self._owner = self._new_owner()
+        self._numbered: ProducerIdentity = ANONYMOUS
+        self._sequence = 0
+
+    def _new_owner(self) -> TransactionalId:
+        return TransactionalId(
+            self._cluster,
+            self._flow.transactional_id(self.partition),
+            timeout_ms=TRANSACTION_TIMEOUT_MS,
+        )
+
+    async def start(self) -> SourcePosition | None:
+        """Take the partition over, and return its position; None if it was never written."""
+        await self._owner.close()
+        self._owner = self._new_owner()
+        await self._owner.start()
+        found = await fetch_positions(self._cluster, self._flow, [self.partition], stable=True)
+        return found.get(self.partition)
+
+    async def close(self) -> None:
+        """Close connections; a transaction that is open stays so until the next start."""
+        await self._owner.close()
+
+    async def write(self, batches: Sequence[OutgoingBatch], position: SourcePosition) -> list[int]:
+        """Commit batches and the position behind them; returns the offset of each batch.
+
+        If this raises, all was rolled back, or will be, or was committed: start again to know.
+        """
+        owner, group = self._owner, self._flow.group_id
+        if not owner.adds_implicitly:
+            if batches:
+                await owner.add_partitions({self.partition})
+            await owner.add_offsets(group)
+        offsets: list[int]
+        offsets, _ = await _all_or_none(
+            self._produce(batches),
+            owner.commit_offsets(
+                group,
+                {self.partition: position.offset},
+                NO_MEMBER,
+                {self.partition: position.text},
+            ),
+        )
+        await owner.end(committed=True)
+        return offsets
+
+    async def _produce(self, batches: Sequence[OutgoingBatch]) -> list[int]:
+        if not batches:
+            return []
+        node_id = await self._cluster.leader(self.partition)
+        if self._numbered != self._owner.identity:
+            self._numbered, self._sequence = self._owner.identity, 0
+        offsets: list[int] = []
+        for first in range(0, len(batches), _IN_FLIGHT):
+            connection = await self._cluster.connection(node_id, self._channel)
+            sending = batches[first : first + _IN_FLIGHT]
+            offsets += await _all_or_none(
+                *(self._send(node_id, connection, each) for each in sending)
+            )
+        return offsets
+
+    async def _send(self, node_id: int, connection: BrokerConnection, batch: OutgoingBatch) -> int:
+        # Tasks begin in the order of their creation, and so do their requests.
+        stamp(batch, self._numbered, self._sequence)
+        self._sequence = (self._sequence + batch.records) & _SEQUENCES
+        topic, index = self.partition
+        request = ProduceRequest(
+            transactional_id=self._owner.transactional_id,
+            acks=_ALL_REPLICAS,
+            timeout_ms=self._cluster.request_timeout_ms,
+            topic_data=[
+                TopicProduceData(
+                    name=topic, partition_data=[PartitionProduceData(index, batch.buffer)]
+                )
+            ],
+        )
+        answer = connection.send(
+            request,
+            max_version=TOPICS_BY_NAME if self._owner.adds_implicitly else _ADDED_BEFORE,
+            timeout_ms=self._cluster.request_timeout_ms,
+        )
+        response = await self._cluster.while_leading(node_id, [self.partition], answer)
+        (result,) = response.responses[0].partition_responses
+        if result.error_code in _FENCED:
+            raise ProducerFenced.of(self._owner.transactional_id)
+        check(result.error_code, f"partition {self.partition}", result.error_message)
+        return result.base_offset
+
+
+async def _all_or_none(*works: Coroutine[Any, Any, Any]) -> list[Any]:
+    """The results of all; if one raises, the others are cancelled, and nothing goes on."""
+    tasks = [asyncio.ensure_future(each) for each in works]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

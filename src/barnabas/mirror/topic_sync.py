@@ -1,0 +1,125 @@
+"""Brings the topics of the target in line with those of the source."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from barnabas.client.admin.configs import (
+    ConfigSource,
+    ResourceType,
+    alter_configs,
+    describe_configs,
+)
+from barnabas.client.admin.topics import (
+    BROKER_DEFAULT,
+    create_partitions,
+    create_topic,
+    delete_topics,
+)
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.errors import BrokerError, InvalidArgument, TopicExists
+from barnabas.mirror.flow import Flow
+from barnabas.mirror.topic_plan import TopicPlan, TopicShape, flows, plan_topics
+from barnabas.wire.errors import ErrorCode
+
+
+async def topic_shapes(
+    cluster: ClusterClient, names: list[str] | None = None
+) -> dict[str, TopicShape]:
+    """Topics with their own settings: these, as far as they exist, or all but internal ones."""
+    found = await cluster.refresh(names)
+    present = {
+        name: each
+        for name, each in found.items()
+        if not each.error_code and not (names is None and each.is_internal)
+    }
+    if not present:
+        return {}
+    described = await describe_configs(cluster, ResourceType.TOPIC, present)
+    return {
+        name: TopicShape(
+            len(each.partitions),
+            {
+                entry.name: entry.value
+                for entry in described.get(name, ())
+                if entry.source is ConfigSource.TOPIC and entry.value is not None
+            },
+            each.topic_id,
+        )
+        for name, each in present.items()
+    }
+
+
+async def sync_topics(
+    source: ClusterClient, target: ClusterClient, flow: Flow, copied_before: Mapping[str, str]
+) -> TopicPlan:
+    """Decide and carry out; returns the plan, with what could not be done among its problems.
+
+    Topics whose partitions are missing in the target do not flow.
+    """
+    listed = await source.refresh(None)
+    wanted = [name for name in listed if flows(flow, name)]
+    here = await topic_shapes(source, wanted) if wanted else {}
+    there = await topic_shapes(target)
+    plan = plan_topics(flow, here, there, copied_before)
+    for name, shape in plan.create.items():
+        await _attempt(plan, name, _create(target, flow, plan, name, shape))
+    for name, count in plan.grow.items():
+        if not await _attempt(plan, name, create_partitions(target, name, count)):
+            _leave_out(plan, name)
+    for name, configs in plan.alter.items():
+        await _alter(target, plan, name, configs)
+    if plan.delete:
+        for name, refused in (await delete_topics(target, plan.delete)).items():
+            if refused is not None:
+                plan.problems.append(f"topic {name} of the target is not deleted: {refused}")
+    return plan
+
+
+async def _create(
+    target: ClusterClient, flow: Flow, plan: TopicPlan, name: str, shape: TopicShape
+) -> None:
+    replicas = flow.replication_factor or BROKER_DEFAULT
+    try:
+        await create_topic(target, name, partitions=shape.partitions, replication_factor=replicas)
+    except TopicExists:
+        return  # since a moment ago
+    await _alter(target, plan, name, shape.configs)
+
+
+async def _alter(
+    target: ClusterClient, plan: TopicPlan, name: str, configs: Mapping[str, str]
+) -> None:
+    """Set all; if that is refused, one by one, so that those the target does not know are named."""
+    if not configs:
+        return
+    try:
+        await alter_configs(target, ResourceType.TOPIC, name, settings=configs)
+    except (BrokerError, InvalidArgument) as error:
+        if error.retriable:
+            raise
+    else:
+        return
+    for key, value in configs.items():
+        try:
+            await alter_configs(target, ResourceType.TOPIC, name, settings={key: value})
+        except (BrokerError, InvalidArgument) as error:
+            if error.retriable:
+                raise
+            plan.problems.append(f"setting {key}={value} of topic {name} is left out: {error}")
+
+
+async def _attempt(plan: TopicPlan, name: str, work: Coroutine[Any, Any, None]) -> bool:
+    """Note what is refused, and go on with other topics."""
+    try:
+        await work
+    except BrokerError as error:
+        if error.retriable or error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise
+        plan.problems.append(f"topic {name} of the target: {error}")
+        _leave_out(plan, name)
+        return False
+    return True
+
+
+def _leave_out(plan: TopicPlan, name: str) -> None:
+    plan.flowing = {here: there for here, there in plan.flowing.items() if there != name}

@@ -1,0 +1,95 @@
+"""Rounds of copies, and what is there afterwards; without Spark."""
+
+import asyncio
+
+import barnabas
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.completed_fetch import CompletedFetch, FetchState, visible_batches
+from barnabas.client.consumer.partition_progress import PartitionProgress
+from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.mirror.copy_round import CopyRound
+from barnabas.mirror.flow import ClusterEnd, Flow, Start
+from barnabas.mirror.names import remote_topic
+from barnabas.mirror.partition_copy import CopiedPartition
+from barnabas.mirror.round_report import STATE, ReportRow, RoundReport, report_of
+from barnabas.records.columns.schema import COLUMNS
+from barnabas.records.decode import decode_messages
+from barnabas.records.message import Message
+
+ROUND_S = 0.5
+Copied = tuple[int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+
+
+def copy(
+    flow: Flow,
+    topic: str,
+    partitions: int = 1,
+    *,
+    start: Start = "earliest",
+    until_idle: bool = True,
+) -> RoundReport:
+    """A round of a flow, and more of them until nothing is left to copy."""
+    copied = [
+        CopiedPartition(
+            TopicPartition(topic, index),
+            TopicPartition(remote_topic(flow, topic), index),
+            start,
+            commits_position=True,
+        )
+        for index in range(partitions)
+    ]
+
+    async def run() -> RoundReport:
+        rows: list[ReportRow] = []
+        async with flow.source.client() as source, flow.target.client() as target:
+            for _ in range(60):
+                found = await CopyRound(source, target, flow, copied).run(ROUND_S)
+                rows = [each for each in rows if each.kind != STATE] + found
+                report = report_of(rows)
+                if not until_idle or (report.states and all(s.lag == 0 for s in report.states)):
+                    return report
+        raise AssertionError(report)
+
+    return asyncio.run(run())
+
+
+def make_topic(end: ClusterEnd, topic: str, partitions: int = 1, **configs: str) -> None:
+    with barnabas.Admin(end.bootstrap_servers) as admin:
+        named = {name.replace("_", "."): value for name, value in configs.items()}
+        admin.create_topic(topic, partitions=partitions, configs=named)
+
+
+def records_of(end: ClusterEnd, topic: str) -> list[Copied]:
+    """Partition, timestamp, key, value and headers of all committed records, in order."""
+
+    async def read() -> list[Message]:
+        async with end.client() as cluster:
+            found = (await cluster.topics([topic]))[topic]
+            names = [TopicPartition(topic, each.partition) for each in found.partitions]
+            bounds = await beginning_and_end(cluster, names, IsolationLevel.READ_COMMITTED)
+            reader = RangeReader(
+                cluster, [RecordRange(name, *bounds[name]) for name in names], COLUMNS
+            )
+            messages = []
+            while fetched := await reader.fetch():
+                for each in fetched:
+                    data = CompletedFetch(
+                        FetchState(each.range.partition, PartitionProgress(0)),
+                        0,
+                        each.start,
+                        each.range.end,
+                        each.data,
+                        each.aborted,
+                        each.range.end,
+                    )
+                    for _, batch in visible_batches(data):
+                        messages += decode_messages(batch, *each.range.partition)
+            return messages
+
+    messages = sorted(asyncio.run(read()), key=lambda each: (each.partition, each.offset))
+    return [
+        (each.partition, each.timestamp_ms, each.key, each.value, tuple(each.headers))
+        for each in messages
+    ]

@@ -1,0 +1,114 @@
+"""`barnabas mirror run`, killed and started again; and what it refuses."""
+
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.cli.mirror.cluster_option import cluster_of
+from barnabas.mirror.flow import ClusterEnd
+from tests.mirror.copies import make_topic, records_of
+from tests.support.wait import wait_until
+
+Ends = tuple[ClusterEnd, ClusterEnd]
+BARNABAS = (sys.executable, "-m", "barnabas")
+
+
+def start(ends: Ends, topic: str, folder: Path) -> subprocess.Popen[bytes]:
+    a, b = ends
+    return subprocess.Popen(
+        [
+            *BARNABAS,
+            *("mirror", "run", "--topics", topic, "--round-seconds", "1", "--master", "local[2]"),
+            *("--from", f"{a.name}={a.bootstrap_servers}"),
+            *("--to", f"{b.name}={b.bootstrap_servers}"),
+            *("--checkpoints", str(folder / secrets.token_hex(4))),
+        ],
+        start_new_session=True,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(400)
+def test_a_killed_mirror_goes_on_without_its_checkpoint(
+    ends: Ends, topic: str, tmp_path: Path
+) -> None:
+    a, b = ends
+    make_topic(a, topic, 2)
+    there = f"{a.name}.{topic}"
+    done = threading.Event()
+
+    def produce() -> None:
+        with barnabas.Producer(a.bootstrap_servers) as producer:
+            for each in range(1_000_000):
+                producer.send(topic, b"%d" % each, partition=each % 2)
+                if each % 200 == 0 and done.wait(0.05):
+                    return
+
+    def copied() -> int:
+        with barnabas.Admin(b.bootstrap_servers) as admin:
+            if there not in admin.topics():
+                return 0
+            return sum(admin.offsets(there).values())
+
+    producing = threading.Thread(target=produce)
+    producing.start()
+    mirror = start(ends, topic, tmp_path)
+    try:
+        for _ in range(2):
+            before = copied()
+            wait_until(lambda least=before: copied() > least + 500, timeout_s=120)
+            mirror.kill()
+            mirror.wait()
+            mirror = start(ends, topic, tmp_path)
+        done.set()
+        producing.join()
+        wanted = records_of(a, topic)
+        wait_until(lambda: len(records_of(b, there)) >= len(wanted), timeout_s=120)
+        assert records_of(b, there) == wanted
+        mirror.send_signal(signal.SIGINT)
+        assert mirror.wait(60) == 130
+    finally:
+        done.set()
+        producing.join()
+        mirror.kill()
+        mirror.wait()
+
+
+def refused(*options: str) -> str:
+    done = subprocess.run(
+        [*BARNABAS, "mirror", "run", *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    return done.stderr
+
+
+def test_options_that_are_missing_are_named() -> None:
+    assert "--properties FILE" in refused("--from", "a=a:9092", "--to", "b=b:9092")
+
+
+def test_a_file_and_options_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text("clusters = A, B\nA.bootstrap.servers = a:9092\n")
+    assert "--topics can't be combined" in refused("--properties", str(path), "--topics", "x")
+    assert "B.bootstrap.servers" in refused("--properties", str(path))
+
+
+def test_clusters_without_a_name_are_called_by_their_id(ends: Ends, tmp_path: Path) -> None:
+    a, _ = ends
+    found = cluster_of("--from", a.bootstrap_servers, None)
+    assert found.bootstrap_servers == a.bootstrap_servers
+    with barnabas.Admin(a.bootstrap_servers) as admin:
+        assert found.name == admin.cluster().cluster_id
+    config = tmp_path / "a.properties"
+    config.write_text(f"bootstrap.servers={a.bootstrap_servers}\nsecurity.protocol=PLAINTEXT\n")
+    assert cluster_of("--from", "east", config).name == "east"

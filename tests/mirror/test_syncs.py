@@ -1,0 +1,39 @@
+"""Syncs, and the rows that they travel in."""
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.mirror.positions import SourcePosition, position_of
+from barnabas.mirror.round_report import PROBLEM, STATE, ReportRow, report_of, sync_rows
+from barnabas.mirror.syncs import OffsetSync, merged
+
+HERE, THERE = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
+
+
+def sync(upstream: int, downstream: int, records: int) -> OffsetSync:
+    return OffsetSync(HERE, THERE, upstream, downstream, records)
+
+
+def test_neighbours_are_merged() -> None:
+    assert merged([sync(0, 10, 5), sync(5, 15, 2), sync(7, 18, 1)]) == [
+        sync(0, 10, 7),
+        sync(7, 18, 1),
+    ]
+
+
+def test_reports_come_back_from_rows() -> None:
+    syncs = [sync(0, 10, 5), sync(5, 17, 2)]
+    state = ReportRow(STATE, "orders", "A.orders", 0, upstream=7, records=3)
+    report = report_of([*sync_rows(syncs), state, ReportRow(PROBLEM, message="oh")])
+    assert report.syncs == syncs
+    assert report.records == 7
+    assert (report.states[0].position, report.states[0].lag) == (7, 3)
+    assert report.problems == ["oh"]
+
+
+def test_a_position_says_of_which_topic_it_is() -> None:
+    position = SourcePosition(17, bytes(range(16)), "the-cluster")
+    assert position_of(17, position.text) == position
+
+
+def test_a_text_of_somebody_else_says_nothing() -> None:
+    for text in ("", "by hand", "abcd x"):
+        assert position_of(3, text) == SourcePosition(3)
