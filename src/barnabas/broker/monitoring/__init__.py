@@ -1,0 +1,14 @@
+"""What a node tells its operator over HTTP: metrics and health.
+
+metric.py             what a metric is
+exposition.py         the text format of Prometheus
+registry.py           all metrics, for the documentation
+traffic_metrics.py partition_metrics.py replica_metrics.py request_metrics.py
+group_metrics.py cluster_metrics.py storage_metrics.py process_metrics.py
+                      where they come from, each next to the code that reads it
+committed_lag.py      the log ends that a group's lag needs
+scrape.py             all of them, in slices
+health.py             /livez, /readyz, /startupz
+http_server.py        a small HTTP server
+metrics_listener.py   its address, and what it serves
+"""

@@ -1,0 +1,89 @@
+"""Whether a node is alive, has started, and is ready, for probes and for operators.
+
+/livez      the event loop runs: always 200
+/startupz   200 once clients are served; before that 503, with the progress of the recovery
+/readyz     200 if the node serves clients, has contact with the controller, and every partition
+            that it leads has all its replicas in sync; else 503, with the reasons
+
+A rolling restart waits for /readyz of one node before it restarts the next.
+"""
+
+from dataclasses import dataclass, field
+
+from barnabas.broker.monitoring.replica_metrics import is_under_replicated
+from barnabas.broker.net.startup_gate import StartupGate
+from barnabas.broker.node import Node
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    is_good: bool
+    details: dict[str, object] = field(default_factory=dict)
+
+
+class Health:
+    def __init__(self, node: Node, gate: StartupGate) -> None:
+        self._node = node
+        self._gate = gate
+
+    @property
+    def is_serving(self) -> bool:
+        return self._gate.is_open
+
+    def recovery(self) -> tuple[int, int]:
+        """How many replicas this node has, and how many of them are open."""
+        node = self._node
+        assigned = sum(
+            node.node_id in partition.replicas
+            for topic in node.image.topics.values()
+            for partition in topic.partitions
+        )
+        return assigned, sum(1 for _ in node.partitions)
+
+    def live(self) -> Report:
+        return Report(is_good=True)
+
+    def startup(self) -> Report:
+        node = self._node
+        assigned, opened = self.recovery()
+        return Report(
+            self.is_serving,
+            {
+                "phase": self._phase(),
+                "partitions": assigned,
+                "partitions_open": opened,
+                "scanned_bytes": node.partitions.recovered_bytes,
+            },
+        )
+
+    def _phase(self) -> str:
+        node = self._node
+        if self.is_serving:
+            return "serving"
+        if node.quorum.leader_id is None:
+            return "waiting for a controller"
+        if node.lifecycle.epoch < 0:
+            return "registering"
+        if not node.follower.is_in_step:
+            return "opening partitions"
+        if node.lifecycle.is_fenced:
+            return "waiting to be unfenced"
+        return "waiting for other voters"
+
+    def ready(self) -> Report:
+        node = self._node
+        reasons = []
+        if not self.is_serving:
+            reasons.append(f"starting: {self._phase()}")
+        elif node.lifecycle.is_leaving:
+            reasons.append("handing over leadership")
+        elif node.lifecycle.is_cut_off:
+            reasons.append("no contact with the controller")
+        lacking = [each.name for each in node.partitions.led if is_under_replicated(node, each)]
+        if lacking:
+            shown = ", ".join(lacking[:_SHOWN])
+            more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+            reasons.append(f"replicas are not in sync: {shown}{more}")
+        return Report(not reasons, {"reasons": reasons})

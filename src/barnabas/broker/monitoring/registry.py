@@ -1,0 +1,29 @@
+"""All metrics that a node has, by what they are about."""
+
+from collections.abc import Mapping, Sequence
+
+from barnabas.broker.monitoring import (
+    cluster_metrics,
+    group_metrics,
+    partition_metrics,
+    process_metrics,
+    replica_metrics,
+    request_metrics,
+    storage_metrics,
+    traffic_metrics,
+)
+from barnabas.broker.monitoring.metric import Metric
+
+SECTIONS: Mapping[str, Sequence[Metric]] = {
+    "Cluster and controller": cluster_metrics.METRICS,
+    "Replicas": replica_metrics.METRICS,
+    "Traffic": traffic_metrics.METRICS,
+    "Requests and connections": request_metrics.METRICS,
+    "Groups and lag": group_metrics.METRICS,
+    "Partitions": partition_metrics.METRICS,
+    "Storage": storage_metrics.METRICS,
+    "Process": process_metrics.METRICS,
+}
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric for metrics in SECTIONS.values() for metric in metrics
+}
