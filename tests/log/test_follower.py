@@ -251,3 +251,19 @@ def test_whose_a_directory_is(tmp_path: Path) -> None:
     assert read_topic_id(disk, directory) == bytes(range(16)), "as earlier releases wrote it"
     (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: A\n")
     assert read_topic_id(disk, directory) is None
+
+
+def test_a_batch_of_an_epoch_that_can_not_be_is_refused(tmp_path: Path) -> None:
+    """A leader's disk has garbled it: the CRC does not cover it."""
+    leader = opened(tmp_path, "l-0")
+    for epoch in (1, 4, 4):
+        put(leader, b"a", epoch=epoch)
+    records = memoryview(bytearray(leader.read(0, 1 << 20)))
+    assert len(checked_batches(records, 0, -1, 4)[1]) == 3
+    with pytest.raises(CorruptBatch, match="offset 1 is of leader epoch 4, behind epoch 1"):
+        checked_batches(records, 0, -1, 3)
+    with pytest.raises(CorruptBatch, match="offset 0 is of leader epoch 1, behind epoch 2"):
+        checked_batches(records, 0, 2, 4)
+    records[-len(records) // 3 + 12 + 3] = 3
+    with pytest.raises(CorruptBatch, match="offset 2 is of leader epoch 3, behind epoch 4"):
+        checked_batches(records, 0, -1, 4)

@@ -28,6 +28,7 @@ from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, Disk, OsDisk
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
+from barnabas.security.principal import ANONYMOUS
 from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
@@ -72,6 +73,7 @@ from barnabas.wire.messages.produce import (
 )
 from tests.broker.raw_client import batch
 from tests.broker.verbs import values_of
+from tests.support.access import OPEN
 
 TOPIC = "t"
 TOPIC_ID = bytes(range(16))
@@ -160,6 +162,7 @@ class Wires:
 class Connection:
     client_host = local_host = "test"
     peer = None
+    principal = ANONYMOUS
 
     def refuse(self, why: str) -> None:
         raise AssertionError(why)
@@ -174,6 +177,7 @@ class Node:
         self.loop = cluster.loop
         self.clock = cluster.clock
         self.config = BrokerConfig(cluster.settings)
+        self.authorization = OPEN
         self.connections = ConnectionCount()
         self.lifecycle = BrokerLifecycle()
         self.rack = cluster.racks.get(node_id)

@@ -5,9 +5,9 @@ from unittest.mock import patch
 
 from barnabas.controller.draft import Draft
 from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
-from barnabas.groups import commit
-from barnabas.groups.group import Group
-from barnabas.groups.group_offsets import propose_offset
+from barnabas.groups.classic.group import ClassicGroup
+from barnabas.groups.offsets import commit
+from barnabas.groups.offsets.group_offsets import propose_offset
 from barnabas.metadata.records import MetadataRecord
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.transaction import Transaction
@@ -15,7 +15,7 @@ from barnabas.wire.messages.metadata_records import BrokerRegistrationChangeReco
 from tests.sim.variant import Variant
 
 
-def commit_while_deciding(group: Group, *arguments: Any) -> CoordinatorRecord:
+def commit_while_deciding(group: ClassicGroup, *arguments: Any) -> CoordinatorRecord:
     record = propose_offset(group, *arguments)
     group._images.replay(*record)
     return record

@@ -9,7 +9,7 @@ from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinator
 from barnabas.broker.coordinator.transaction_coordinator_shard import TransactionCoordinatorShard
 from barnabas.broker.coordinator.transaction_verification import Done, TransactionVerification
 from barnabas.broker.replica.partition import Partition
-from barnabas.groups.offsets import CommittedOffsets
+from barnabas.groups.offsets.committed_offsets import CommittedOffsets
 from barnabas.log.producers import snapshot_files
 from barnabas.log.producers.table import ProducerTable
 from barnabas.log.segment.transaction_index import TransactionIndex
@@ -26,6 +26,7 @@ from barnabas.transactions.records import decode_key
 from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
+from tests.sim import schedules
 from tests.sim.variant import Variant
 
 # -- the coordinator -------------------------------------------------------------------------------
@@ -176,12 +177,12 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "write for a transaction without asking its coordinator": Variant(
-        [patch.object(TransactionVerification, "when_verified", _verified)], "transactions"
+        [patch.object(TransactionVerification, "when_verified", _verified)],
+        schedule=schedules.batch_behind_the_marker,
     ),
     "let a marker pass what is being verified": Variant(
         [patch.object(TransactionVerification, "transaction_ended", lambda *_: None)],
-        "transactions",
-        44,
+        schedule=schedules.answer_behind_the_marker,
     ),
     "serve up to the high watermark as committed": Variant(
         [patch.object(Partition, "last_stable_offset", property(lambda self: self.high_watermark))],
@@ -200,6 +201,6 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(snapshot_files, "_replay", lambda *_: None)], "transactions"
     ),
     "forget what goes on in a snapshot": Variant(
-        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 54
+        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 72
     ),
 }

@@ -1,5 +1,6 @@
 """What a version of the product with a broken rule is."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
@@ -10,3 +11,5 @@ class Variant(NamedTuple):
     emphasis: str | None = None
     first_seed: int = 0
     """Where to begin, to save time: earlier ones were tried, and do not show it."""
+    schedule: Callable[[int], None] | None = None
+    """Faults at chosen moments instead of those that a seed draws; see `schedules`."""

@@ -11,6 +11,7 @@ log                  `Log`: the parts below, put together
   producers/         duplicates, sequences, transactions
   damage             lost records; lost_ranges
   scrub              read segments to find bit rot
+  epoch_repair       correct leader epochs of batches; epoch_order
   roller             begin a new segment
   start_mark         where the segments start, when the oldest were deleted
   state_file         write `log.state`; its content is in state

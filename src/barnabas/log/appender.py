@@ -78,6 +78,7 @@ class Appender:
                     producers.update(header, batch_offset, append_time, now_ms)
             batch_offset += header.last_offset_delta + 1
         log.log_end_offset = end_offset
+        log.appended_bytes += len(buffer)
         return AppendInfo(base_offset, end_offset - 1, append_time, log.log_start_offset)
 
     def append_as_follower(self, buffer: memoryview, batches: Batches, now_ms: int) -> None:
@@ -139,6 +140,7 @@ class Appender:
                     append_time = header.max_timestamp if header.is_log_append_time else -1
                     producers.update(header, header.base_offset, append_time, now_ms)
         log.log_end_offset = segment.next_offset
+        log.appended_bytes += len(buffer)
 
     def begin_epoch(self, epoch: int) -> None:
         """This replica leads from here on, and appends with leader epoch `epoch`."""

@@ -16,6 +16,7 @@ class LocalLog:
 
     __slots__ = (
         "active",
+        "appended_bytes",
         "are_names_synced",
         "committed_offset",
         "compaction_progress",
@@ -35,6 +36,7 @@ class LocalLog:
         "opened_ms",
         "recovery",
         "segments",
+        "suspect_epochs_from",
     )
 
     def __init__(
@@ -54,6 +56,8 @@ class LocalLog:
         self.segments = recovered.segments
         self.active = recovered.segments[-1] if recovered.segments else None
         """The segment that appends go to."""
+        self.appended_bytes = 0
+        """Since the log was opened, as a leader or as a follower."""
         self.log_start_offset = recovered.log_start_offset
         self.log_end_offset = self.active.next_offset if self.active else recovered.log_start_offset
         self.flushed_offset = recovered.synced_offset
@@ -61,6 +65,9 @@ class LocalLog:
         self.committed_offset = recovered.committed_offset
         """The high watermark, which the replica sets; `log.state` keeps it."""
         self.epochs = recovered.epochs
+        self.suspect_epochs_from = recovered.suspect_epochs_from
+        """From this offset on, batches may be of other leader epochs than they say; see
+        `epoch_order`."""
         self.lost_ranges = recovered.lost_ranges
         self.marked_start = recovered.marked_start
         """No segment was deleted behind this offset; see `start_mark`."""

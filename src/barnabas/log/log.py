@@ -14,6 +14,7 @@ from barnabas.log.appender import Appender
 from barnabas.log.compaction.log_compaction import LogCompaction
 from barnabas.log.config import LogConfig
 from barnabas.log.damage import LogDamage
+from barnabas.log.epoch_repair import EpochRepair
 from barnabas.log.errors import storage_errors
 from barnabas.log.flusher import LogFlusher
 from barnabas.log.local_log import LocalLog
@@ -46,6 +47,7 @@ class Log(LocalLog):
         "compaction",
         "configure",
         "damage",
+        "epoch_repair",
         "flusher",
         "producer_state",
         "read",
@@ -79,6 +81,14 @@ class Log(LocalLog):
         self.compaction = LogCompaction(self, self.producer_state, roller, self.state_file)
         self.damage = LogDamage(self, roller, self.state_file)
         self.scrub = LogScrub(self)
+        self.epoch_repair = EpochRepair(self)
+        if self.suspect_epochs_from is not None:
+            suspect_from = self.suspect_epochs_from
+            self.state_file.distrust(
+                segment.base_offset
+                for segment in self.segments
+                if segment.next_offset > suspect_from
+            )
 
         self.read = self.reader.read
         self.append = self.appender.append

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from barnabas.log.errors import storage_errors
+from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.local_log import LocalLog
 from barnabas.log.segment.batch_search import batch_behind
 from barnabas.log.segment.scan import Flaw, ScannedBatch, scan_batches
 from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import File
+from barnabas.records.batch import BatchHeader
 
 
 class ScrubbedSegment(NamedTuple):
@@ -36,10 +38,33 @@ class Rot(NamedTuple):
 class ScrubJob:
     """Reads one segment, step by step, on any thread. `close` it in the end."""
 
-    __slots__ = ("_file", "_found", "_next_offset", "_path", "rot", "segment")
+    __slots__ = (
+        "_epochs",
+        "_file",
+        "_found",
+        "_next_offset",
+        "_path",
+        "_suspect_epochs_from",
+        "garbled",
+        "rot",
+        "segment",
+    )
 
-    def __init__(self, segment: Segment, truncations: int) -> None:
-        """May raise OSError."""
+    def __init__(
+        self,
+        segment: Segment,
+        truncations: int,
+        epochs: LeaderEpochs,
+        suspect_epochs_from: int | None,
+    ) -> None:
+        """`epochs` is what the log knows, but not from `suspect_epochs_from` on.
+
+        May raise OSError.
+        """
+        self._epochs = epochs
+        self._suspect_epochs_from = suspect_epochs_from
+        self.garbled: dict[int, int] = {}
+        """Base offsets of batches with another leader epoch than the log knows, with that one."""
         self.segment = ScrubbedSegment(
             segment.base_offset, segment.next_offset, segment.size, truncations
         )
@@ -67,9 +92,18 @@ class ScrubJob:
             if header.base_offset < self._next_offset:
                 self._rotten(Flaw(found.position, f"base offset {header.base_offset}"))
                 return False
+            self._check_epoch(header)
             self._next_offset = header.next_offset
             seen += header.size
         return True
+
+    def _check_epoch(self, header: BatchHeader) -> None:
+        """The CRC does not cover the leader epoch, but the log knows which epoch began where."""
+        offset = header.base_offset
+        if self._suspect_epochs_from is None or offset < self._suspect_epochs_from:
+            expected = self._epochs.epoch_for(offset)
+            if header.partition_leader_epoch != expected >= 0:
+                self.garbled[offset] = header.partition_leader_epoch
 
     def _end(self) -> None:
         if self._next_offset != self.segment.next_offset:
@@ -121,7 +155,12 @@ class LogScrub:
         for segment in log.segments:
             if segment.base_offset == base_offset and segment.size:
                 with storage_errors(f"cannot open {segment.log.path}"):
-                    return ScrubJob(segment, log.compaction_progress.truncations)
+                    return ScrubJob(
+                        segment,
+                        log.compaction_progress.truncations,
+                        LeaderEpochs(log.epochs.entries()),
+                        log.suspect_epochs_from,
+                    )
         return None
 
     def is_current(self, scrubbed: ScrubbedSegment) -> bool:

@@ -134,4 +134,7 @@ class LogTruncation:
             log.lost_ranges.cut_at(log.log_end_offset)
             # Not earlier: without its epochs a log that still has its records looks empty.
             log.epochs.truncate_from(log.log_end_offset if last is not None else -1)
+            suspect_from = log.suspect_epochs_from
+            if suspect_from is not None and (last is None or suspect_from >= log.log_end_offset):
+                log.suspect_epochs_from = None
             self._producers.unload()

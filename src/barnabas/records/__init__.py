@@ -4,6 +4,7 @@ batch        the header of a batch
 record       one record; `message` is one as a consumer gets it
 encode       records to batches; `packed` before the producer is known
 decode       batches to records
+cut          some records of a batch as a batch
 check        check records without decoding them
 validate     all checks of a broker on a produced batch
 compression  the codecs; `recompress` changes the codec of a batch

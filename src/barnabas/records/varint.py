@@ -33,7 +33,7 @@ def encode_varint(value: int) -> bytes:
     return _encode(value)
 
 
-def decode_varint(data: bytes, at: int) -> tuple[int, int]:
+def decode_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The value at `at`, and the position behind it.
 
     Raises IndexError where `data` ends inside the varint: the caller converts that once, instead

@@ -1,6 +1,7 @@
 """Deterministic simulation: a whole cluster of real brokers in one thread, decided by one seed.
 
 __main__     `python -m barnabas.sim`: one seed with a trace, or many
+garbage      runs in a process that goes on, and is replaced at last
 run          one run: start a cluster, use it, make faults, let it recover, check
 faults/      what goes wrong, and when
 workloads/   the clients of a run: producers, consumers, groups, transactions

@@ -9,7 +9,6 @@ runs with a fixed PYTHONHASHSEED.
 """
 
 import argparse
-import gc
 import os
 import random
 import subprocess
@@ -19,10 +18,13 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import count, islice, takewhile
 
+from barnabas.sim.garbage import freeze, run_and_collect
 from barnabas.sim.profile import EMPHASES
 from barnabas.sim.run import Outcome, run_seed
 
 _HASH_SEED = "0"
+_SEEDS_PER_PROCESS = 500
+"""Starting one costs as much as a seed; what seeds leave behind takes memory."""
 
 
 Attempt = tuple[int, Future[Outcome]]
@@ -30,26 +32,24 @@ Attempt = tuple[int, Future[Outcome]]
 
 def _here(seeds: Iterator[int], emphasis: str | None) -> Iterator[Attempt]:
     """One seed after the other, in this process."""
-    gc.collect()
-    gc.freeze()  # what was there before the first seed is not looked at after each of them
+    freeze()
     for seed in seeds:
         attempt: Future[Outcome] = Future()
         try:
-            attempt.set_result(run_seed(seed, emphasis=emphasis))
+            attempt.set_result(run_and_collect(seed, emphasis))
         except Exception as error:  # noqa: BLE001 - `_run_many` tells of it, with the seed
             attempt.set_exception(error)
-        gc.collect()
         yield seed, attempt
 
 
 def _on_cores(seeds: Iterator[int], emphasis: str | None, jobs: int) -> Iterator[Attempt]:
     """As many at once as there are cores; processes are replaced before they grow too large."""
-    pool = ProcessPoolExecutor(jobs, max_tasks_per_child=50)
+    pool = ProcessPoolExecutor(jobs, max_tasks_per_child=_SEEDS_PER_PROCESS, initializer=freeze)
     running: dict[Future[Outcome], int] = {}
     try:
         while True:
             for seed in islice(seeds, 2 * jobs - len(running)):
-                running[pool.submit(run_seed, seed, emphasis=emphasis)] = seed
+                running[pool.submit(run_and_collect, seed, emphasis)] = seed
             if not running:
                 return
             for attempt in wait(running, return_when=FIRST_COMPLETED).done:

@@ -54,6 +54,7 @@ class Client:
         self._addresses: dict[int, str] = {}
         self._leaders: dict[Place, tuple[int, int]] = {}
         """Leader and leader epoch."""
+        self.topic_ids: dict[str, bytes] = {}
         self._connections: dict[tuple[str, str], BrokerConnection] = {}
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -109,6 +110,24 @@ class Client:
             self._connections[host, lane] = connection
         return connection
 
+    def send_late(
+        self, host: str, request: Request[Any], lane: str, max_version: int, delay_us: int
+    ) -> None:
+        """Send something and give the connection up at once: it arrives after a while, maybe."""
+        connection = self._connections.pop((host, lane), None)
+        stream = None if connection is None else connection._transport
+        if connection is None or not isinstance(stream, Stream):
+            return
+
+        async def send() -> None:
+            try:
+                await connection.send(request, max_version=max_version)
+            except BarnabasError as error:
+                self.simulator.remark("%s: %s", lane, error)
+
+        self.run(send())
+        self.process.call_soon(self.process.call_soon, stream.linger, delay_us)
+
     def forget(self, host: str, lane: str) -> None:
         """Make sure that nothing sent on this lane has an effect any more.
 
@@ -134,6 +153,8 @@ class Client:
         for broker in answer.brokers:
             self._addresses[broker.node_id] = broker.host
         for topic in answer.topics:
+            if topic.name and not topic.error_code:
+                self.topic_ids[topic.name] = topic.topic_id
             for one in topic.partitions:
                 place = Place(topic.name or "", one.partition_index)
                 if one.leader_epoch >= self._leaders.get(place, (-1, -1))[1]:

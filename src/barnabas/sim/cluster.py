@@ -16,19 +16,39 @@ from barnabas.sim.network.network import Network
 from barnabas.sim.process.simulator import Simulator
 from barnabas.sim.profile import Profile
 
+SESSION_MS = 1_500
+"""Of members of the newer group protocols."""
+
+LOCK_MS = 1_000
+"""Of records of share groups."""
+
 _SETTINGS = {
     "auto.create.topics.enable": "false",
     "broker.heartbeat.interval.ms": "200",
     "broker.session.timeout.ms": "1000",
     "controlled.shutdown.max.wait.ms": "3000",
+    "group.consumer.assignment.interval.ms": "300",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.min.session.timeout.ms": "100",
+    "group.consumer.session.timeout.ms": str(SESSION_MS),
     "group.initial.rebalance.delay.ms": "100",
     "group.min.session.timeout.ms": "100",
+    "group.share.delivery.count.limit": "10",
+    "group.share.heartbeat.interval.ms": "300",
+    "group.share.min.heartbeat.interval.ms": "100",
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.min.session.timeout.ms": "100",
+    "group.share.record.lock.duration.ms": str(LOCK_MS),
+    "group.share.session.timeout.ms": str(SESSION_MS),
     "leader.imbalance.check.interval.seconds": "3",
     "log.flush.offset.checkpoint.interval.ms": "2000",
     "log.retention.check.interval.ms": "60000",
     "offsets.topic.num.partitions": "1",
     "replica.fetch.wait.max.ms": "300",
     "replica.lag.time.max.ms": "1500",
+    "share.coordinator.snapshot.update.records.per.snapshot": "20",
+    "share.coordinator.state.topic.num.partitions": "1",
 }
 """Shorter times than by default, so that a run of a few seconds sees many changes."""
 

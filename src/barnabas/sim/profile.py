@@ -138,7 +138,7 @@ def _with_rare_faults(random: Random, profile: Profile) -> Profile:
     if draw < 0.15:
         faults, settings = ["blackout"], FLUSHED
     elif draw < 0.35:
-        faults, settings = ["lose_directory", "make_hole"], NOTICED
+        faults, settings = ["lose_directory", "make_hole", "garble_epoch"], NOTICED
     elif draw < 0.45 and not profile.faults.get("clock_jump"):  # it would put scrubbing off
         faults, settings = ["rot"], SCRUBBED
     else:
@@ -205,6 +205,7 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 faults={
                     "lose_directory": 4,
                     "make_hole": 6,
+                    "garble_epoch": 4,
                     "rot": 4,
                     "kill": 3,
                     "kill_leader": 3,

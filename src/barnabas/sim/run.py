@@ -12,14 +12,20 @@ from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.workloads.administrator import Administrator
 from barnabas.sim.workloads.consumer import Consumer
+from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
 _GROUP = "readers"
 _REAL_CLIENT = 0.25
 """The share of runs, of every emphasis, in which the real client takes part."""
+_CONSUMER_GROUPS = 0.2
+"""The share in which there is a consumer group of the newer protocol."""
+_SHARE_GROUPS = 0.1
+"""The share in which there is a share group."""
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
 
@@ -80,6 +86,8 @@ class Run:
         self._members: list[Member] = []
         self._groups: list[str] = []
         self._transactions: TransactionalWorkload | None = None
+        self._consumer_group: ConsumerGroupWorkload | None = None
+        self._share_group: ShareWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -133,6 +141,12 @@ class Run:
             real = self.cluster.client("real-client")
             hosts = [machine.host for machine in self.cluster.machines.values()]
             RealClientWorkload(real, hosts, places).begin()
+        if self.simulator.source("consumer group").random() < _CONSUMER_GROUPS:
+            self._consumer_group = ConsumerGroupWorkload(self.cluster, places)
+            self._consumer_group.begin()
+        if self.simulator.source("share group").random() < _SHARE_GROUPS:
+            self._share_group = ShareWorkload(self.cluster, places)
+            self._share_group.begin()
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5
@@ -175,6 +189,10 @@ class Run:
         self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
         if self._transactions is not None:
             self._transactions.judge()
+        if self._consumer_group is not None:
+            self._consumer_group.judge()
+        if self._share_group is not None:
+            self._share_group.judge()
         self.simulator.run_until_true(
             self.cluster.is_whole, _RECOVERY_US, "every replica is in sync again"
         )
@@ -208,6 +226,10 @@ class Run:
         self.cluster.history.check_order(place)
         self.simulator.say(f"{place}: all {len(acknowledged)} acknowledged records are there")
 
+    def _commits(self) -> int:
+        commits = sum(member.commits for member in self._members)
+        return commits + (0 if self._consumer_group is None else self._consumer_group.commits)
+
     def outcome(self) -> Outcome:
         cluster = self.cluster
         return Outcome(
@@ -219,7 +241,7 @@ class Run:
             cluster.watch.elections,
             sum(producer.acknowledged for producer in self._producers),
             cluster.history.reads,
-            sum(member.commits for member in self._members),
+            self._commits(),
             0 if self._transactions is None else self._transactions.transaction_history.committed,
         )
 

@@ -8,13 +8,14 @@ from barnabas.records.encode import encode_batch
 from barnabas.records.record import Record
 from barnabas.sim.machine.disk import SimulatedDisk
 from barnabas.sim.machine.inode import Directory, Inode
-from barnabas.sim.machine.rot import flip_bit
+from barnabas.sim.machine.rot import flip_bit, flip_epoch
 
+EPOCH = 3
 FIRST, LAST = "00000000000000000000.log", "00000000000000000002.log"
 
 
 def _batch(offset: int) -> bytes:
-    return bytes(encode_batch([Record(0, None, b"value")], base_offset=offset))
+    return bytes(encode_batch([Record(0, None, b"value")], base_offset=offset, leader_epoch=EPOCH))
 
 
 def _disk() -> tuple[SimulatedDisk, Directory]:
@@ -35,17 +36,27 @@ def _damaged(partition: Directory) -> list[int]:
         for node in nodes
         if isinstance(node, Inode)
         for header, view in iter_batches(bytes(node.data))
-        if compute_crc(view) != header.crc
+        if compute_crc(view) != header.crc or header.partition_leader_epoch != EPOCH
     ]
 
 
-def test_only_a_batch_that_may_rot_does_and_its_checksum_shows_it() -> None:
+def test_only_a_batch_that_may_rot_does_and_its_checksum_or_epoch_shows_it() -> None:
     for seed in range(50):
         disk, partition = _disk()
         rot = flip_bit(disk, Random(seed), lambda *batch: batch[:2] == ("t-0", 1))
         assert rot is not None
         assert rot.is_there
         assert _damaged(partition) == [1]
+
+
+def test_an_epoch_rots_in_a_way_that_can_be_noticed() -> None:
+    batch = bytearray(_batch(0))
+    for seed in range(50):
+        rotten = bytearray(batch)
+        flip_epoch(rotten, 0, Random(seed))
+        ((header, view),) = iter_batches(rotten)
+        assert compute_crc(view) == header.crc
+        assert not 0 <= header.partition_leader_epoch < 1000
 
 
 def test_neither_the_last_segment_nor_an_internal_topic_rots() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
-from barnabas.client.consumer.rebalancer import Rebalancer
+from barnabas.client.consumer.eager_rebalancer import EagerRebalancer
 from barnabas.records.message import Message
 from barnabas.sim import run
 from barnabas.sim.checks.history import Violation
@@ -35,14 +35,14 @@ def test_it_takes_part_and_the_same_seed_is_the_same_run(monkeypatch: pytest.Mon
 def test_a_message_before_its_partition_was_assigned_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    begin = Rebalancer._begin
+    begin = EagerRebalancer._begin
 
-    def begin_without_interruption(rebalancer: Rebalancer) -> None:
+    def begin_without_interruption(rebalancer: EagerRebalancer) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(DeliveryQueue, "interrupt", lambda _queue: None)
             begin(rebalancer)
 
-    monkeypatch.setattr(Rebalancer, "_begin", begin_without_interruption)
+    monkeypatch.setattr(EagerRebalancer, "_begin", begin_without_interruption)
     with pytest.raises(Violation, match=r"real-member-\d got t-\d@\d+, expected None"):  # noqa: PT012
         for seed in range(SEED, SEED + 10):
             run_seed(seed)

@@ -20,6 +20,8 @@ class RecoveryReport(NamedTuple):
     expected_end: int
     """The log ended there, or behind, when its state was written. If that is behind the
     `log_end_offset` of now, its end is lost."""
+    corrected_epochs: int = 0
+    """Batches whose leader epoch could not be right, and was clear from those around them."""
 
 
 class Recovered(NamedTuple):
@@ -39,3 +41,5 @@ class Recovered(NamedTuple):
     is_flush_marked: bool = False
     is_state_outdated: bool = False
     """`log.state` has another start: a power loss has brought an older state back."""
+    suspect_epochs_from: int | None = None
+    """Where the first batch is whose leader epoch can't be right, and is not clear."""

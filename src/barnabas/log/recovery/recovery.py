@@ -22,6 +22,7 @@ from itertools import pairwise
 
 from barnabas.log.compaction_progress import Progress
 from barnabas.log.config import LogConfig
+from barnabas.log.epoch_order import settle_epochs
 from barnabas.log.flush_job import FLUSH_MARK
 from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.lost_ranges import LostRange, LostRanges
@@ -30,6 +31,7 @@ from barnabas.log.recovery.leftovers import remove_leftovers, usable_snapshots
 from barnabas.log.recovery.recovered import Recovered, RecoveryReport
 from barnabas.log.recovery.salvage import salvage
 from barnabas.log.recovery.segment_loader import SegmentLoader
+from barnabas.log.segment.batch_epochs import epoch_runs, write_epoch
 from barnabas.log.segment.batch_search import find_batch
 from barnabas.log.segment.file_names import file_name
 from barnabas.log.segment.open_files import OpenFiles
@@ -91,6 +93,8 @@ class Recovery:
         self._loader = SegmentLoader(listing, self._epochs)
         self._lost = LostRanges(state.lost_ranges if state else ())
         self._cut_bytes = 0
+        self._corrected_epochs = 0
+        self._suspect_epochs_from: int | None = None
         self._dropped_segments = 0
 
     def run(self) -> Recovered:
@@ -114,6 +118,8 @@ class Recovery:
             start = max(self._log_start_offset, min(start, self._lost.first_offset))
         self._mark_start(segments[0].base_offset if segments else start, start)
         self._epochs.truncate_from(end)
+        if self._loader.has_falling_epochs:
+            self._settle_epochs(segments)
         self._compaction.cut_at(end)
         committed = self._state.committed_offset if self._state else 0
         scanned_from = self._loader.first_scanned
@@ -130,6 +136,7 @@ class Recovery:
             self._marked_start,
             FLUSH_MARK in self._listing,
             self._state is not None and self._state.log_start_offset != start,
+            self._suspect_epochs_from,
         )
 
     def _mark_start(self, first: int, start: int) -> None:
@@ -156,6 +163,7 @@ class Recovery:
             self._loader.first_flaw,
             ", ".join(map(_described, missing)),
             expected_end,
+            self._corrected_epochs,
         )
 
     def _load_segments(self) -> Segments:
@@ -259,6 +267,26 @@ class Recovery:
             if not self._inventory.explains_gap(base_offset, end, segment.base_offset):
                 reason = f"{file_name(base_offset)} ends at {end}"
                 self._lost.add(LostRange(end, segment.base_offset, reason))
+
+    def _settle_epochs(self, segments: Segments) -> None:
+        """Correct leader epochs that can't be right, where those of other batches tell them.
+
+        The others stay as they are, as evidence for the next start: another replica may have to
+        replace these batches first.
+        """
+        start = self._loader.first_scanned
+        assert start is not None
+        self._epochs.truncate_from(start)
+        runs = epoch_runs(segments, start)
+        settled = settle_epochs(runs, self._epochs.latest)
+        ends = [run.start_offset for run in runs[1:]] + [None]
+        for run, end, (epoch, is_exact) in zip(runs, ends, settled, strict=True):
+            if epoch is not None:
+                self._epochs.assign(epoch, run.start_offset)
+            if not is_exact and self._suspect_epochs_from is None:
+                self._suspect_epochs_from = run.start_offset
+            elif is_exact and epoch is not None and epoch != run.epoch:
+                self._corrected_epochs += write_epoch(segments, epoch, run.start_offset, end)
 
     def _cut(self, segment: Segment) -> None:
         """Cut off what is behind the batches that were taken in."""

@@ -6,6 +6,7 @@ from barnabas.log.segment.scan import Flaw, scan_batches
 from barnabas.log.segment.segment import MAX_OFFSETS, Segment
 from barnabas.log.segment.transaction_index import ENTRY_SIZE
 from barnabas.log.state import SegmentState
+from barnabas.records.batch import BatchHeader
 
 
 class SegmentLoader:
@@ -17,6 +18,8 @@ class SegmentLoader:
         self.first_scanned: int | None = None
         """Base offset of the first segment that was not trusted."""
         self.scanned_bytes = 0
+        self.has_falling_epochs = False
+        """Some batch says that it is of an earlier epoch than one before it."""
         self.first_flaw = ""
 
     def load_trusted(self, segment: Segment, listed: SegmentState) -> None:
@@ -24,7 +27,7 @@ class SegmentLoader:
         listed.apply(segment)
         if self.first_scanned is not None:
             for _, header in segment.headers(0):
-                self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+                self._note_epoch(header)
         has_aborted = self._size_of(segment.aborted.handle) >= segment.aborted.spilled * ENTRY_SIZE
         if not has_aborted or not segment.aborted.fits(segment.base_offset, segment.next_offset):
             segment.aborted.lose()
@@ -54,13 +57,19 @@ class SegmentLoader:
             if found.flaw is not None or not 0 <= relative_offset <= MAX_OFFSETS:
                 flaw = Flaw(found.position, found.flaw or f"base offset {header.base_offset}")
                 break
-            self._epochs.assign(header.partition_leader_epoch, header.base_offset)
+            self._note_epoch(header)
             segment.note(found.position, header, header.base_offset, header.max_timestamp)
         self.scanned_bytes += size
         segment.spill_indexes()
         if flaw is not None:
             self.note_flaw(f"{segment.log.path} at position {flaw.position}: {flaw.reason}")
         return flaw
+
+    def _note_epoch(self, header: BatchHeader) -> None:
+        epoch = header.partition_leader_epoch
+        if epoch < self._epochs.latest:
+            self.has_falling_epochs = True
+        self._epochs.assign(epoch, header.base_offset)
 
     def note_flaw(self, flaw: str) -> None:
         """The first flaw is the one that is reported."""

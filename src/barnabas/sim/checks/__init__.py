@@ -7,5 +7,7 @@ decisions             coordinators' decisions about transactions, compared with 
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch
 transaction_history   what transactions wrote and read, and what is visible of it
+deliveries            what members of a share group were given, and what became of it
+ownership             which member of a group owns which partition, at each moment
 history               what clients sent, were answered and read
 """

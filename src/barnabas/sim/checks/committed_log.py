@@ -39,6 +39,10 @@ class CommittedLog:
     def end_offset(self) -> int:
         return self.batches[-1].next_offset if self.batches else self.start_offset
 
+    @property
+    def last_epoch(self) -> int:
+        return self.batches[-1].epoch if self.batches else -1
+
     def end_before(self, leader_epoch: int) -> int:
         """What a leader must have from its first moment on: all that was committed before.
 

@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from barnabas.broker.node import Node
+from barnabas.controller.controller import Controller
 from barnabas.sim.checks.history import Violation
 from barnabas.sim.machine.rot import Rot
 
@@ -41,6 +42,8 @@ class Guarantee:
         """Of the partition, with that in-sync set."""
         self._proposed: defaultdict[Key, dict[tuple[int, ...], int]] = defaultdict(dict)
         """In-sync sets that may come, with the partition epochs that they would have."""
+        self._heard: tuple[Controller, int] | None = None
+        """The controller that was listened to last, and the end of its log then."""
         self._newest: dict[int, bytes] = {}
         """The incarnation of the process that ran last on each node,"""
         self._let_in: dict[int, bytes] = {}
@@ -52,12 +55,12 @@ class Guarantee:
         self._rot: tuple[int, Key, Rot] | None = None
         """The replica in which a bit has flipped, by node and partition."""
 
-    def learn(self, node: Node) -> None:
-        """Take over a node's metadata if it is the newest so far."""
+    def learn(self, node: Node) -> bool:
+        """Take over a node's metadata if it is the newest so far. False if it is not."""
         self._newest[node.node_id] = node._incarnation_id
         offset = node.quorum.end_offset
         if offset <= self._offset:
-            return
+            return False
         self._offset = offset
         self._let_in |= {
             broker.id: broker.incarnation_id
@@ -84,6 +87,14 @@ class Guarantee:
                     f"{topic}-{key[1]}: of the replicas {isr}, in sync or eligible, none has "
                     "everything, though one had when the others lost it"
                 )
+        return True
+
+    def in_sync(self, node: Node) -> list[Key]:
+        """The partitions that a node is in sync with, or eligible for, in this life of it."""
+        node_id = node.node_id
+        if self._let_in.get(node_id) != node._incarnation_id or not self._is_intact(node_id):
+            return []
+        return [key for key, isr in self._isr.items() if node_id in isr]
 
     def hear(self, node: Node) -> None:
         """Take notice of what a node proposes, as a leader of partitions or as the controller."""
@@ -94,13 +105,21 @@ class Guarantee:
                 key = (partition.topic_id, partition.index)
                 self._proposed[key][isr] = leading.pending.partition_epoch + 1
         controller = node.controller._controller
-        if controller is not None:
-            for topic in controller.pending_image.topics.values():
-                for image in topic.partitions:
-                    key = (topic.topic_id, image.index)
-                    if image.partition_epoch > self._epochs.get(key, -1):
-                        able = (*image.isr, *image.elr)
-                        self._proposed[key][able] = image.partition_epoch
+        shell = node.quorum.shell
+        if controller is None or shell is None:
+            return
+        decided = (controller, shell.raft.log_end_offset)
+        if decided != self._heard:  # its image changes only with what it proposes
+            self._heard = decided
+            self._hear_controller(controller)
+
+    def _hear_controller(self, controller: Controller) -> None:
+        for topic in controller.pending_image.topics.values():
+            for image in topic.partitions:
+                key = (topic.topic_id, image.index)
+                if image.partition_epoch > self._epochs.get(key, -1):
+                    able = (*image.isr, *image.elr)
+                    self._proposed[key][able] = image.partition_epoch
 
     def _sets(self, key: Key) -> list[tuple[int, ...]]:
         """The in-sync set of a partition, and those that may become it."""

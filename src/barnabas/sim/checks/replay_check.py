@@ -104,16 +104,10 @@ class ReplayCheck:
     def check(self, node: Node) -> None:
         """A node has ended its turn. Raises `StorageError` if its disk can't be read."""
         self._check_metadata(node)
-        shards: tuple[CoordinatorShard[Any], ...] = (*node.groups.shards, *node.transactions.shards)
-        for shard in shards:
-            partition = shard.partition
-            key = (node.node_id, partition.topic, partition.index)
-            reader = self._shards.get(key)
-            if reader is None or reader.shard is not shard:
-                if shard.error is not ErrorCode.NONE:
-                    continue
-                reader = self._shards[key] = _ShardReader.of(shard)
-            self._check_shard(node, reader)
+        for group_shard in node.groups.shards:
+            self._check_shard(node, group_shard)
+        for transaction_shard in node.transactions.shards:
+            self._check_shard(node, transaction_shard)
 
     def check_from_start(self, node: Node) -> None:
         """The same, with readers that begin at the start of each log."""
@@ -122,10 +116,16 @@ class ReplayCheck:
             del self._shards[key]
         self.check(node)
 
-    def _check_shard(self, node: Node, reader: _ShardReader) -> None:
-        shard = reader.shard
-        reached = (shard.replayed_offset, shard.partition.log.log_end_offset)
-        if reached == reader.checked or shard.error is not ErrorCode.NONE:
+    def _check_shard(self, node: Node, shard: CoordinatorShard[Any]) -> None:
+        if shard.error is not ErrorCode.NONE:
+            return
+        partition = shard.partition
+        key = (node.node_id, partition.topic, partition.index)
+        reader = self._shards.get(key)
+        if reader is None or reader.shard is not shard:
+            reader = self._shards[key] = _ShardReader.of(shard)
+        reached = (shard.replayed_offset, partition.log.log_end_offset)
+        if reached == reader.checked:
             return
         reader.read(shard.replayed_offset)
         reader.checked = reached

@@ -6,7 +6,8 @@ Watched are things that no client sees in time, or at all:
 - What a leader calls committed (below its high watermark) is what every leader before it and after
   it calls committed, batch by batch: same offsets, same epoch, same checksum. A new
   leader has all of it.
-- What a follower calls committed is the same.
+- What a follower calls committed is the same. Who is in sync has all of it.
+- Epochs of what is committed never fall, and none is later than that of the leader.
 - An epoch and an offset name one batch on all nodes, committed or not.
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
@@ -63,6 +64,7 @@ class Watch:
         self._machines = machines
         self._by_host = {machine.host: machine for machine in machines.values()}
         self._leaders: dict[tuple[bytes, int, int], int] = {}
+        self._newest: dict[tuple[bytes, int], int] = {}
         self._controllers: dict[int, int] = {}
         self.committed_logs: defaultdict[tuple[bytes, int], CommittedLog] = defaultdict(
             CommittedLog
@@ -75,6 +77,10 @@ class Watch:
         self.decisions = Decisions()
         self.replays = ReplayCheck()
         self.elections = 0
+
+    def newest_epoch(self, topic_id: bytes, index: int) -> int:
+        """The newest leader epoch of a partition in which some node has led it."""
+        return self._newest.get((topic_id, index), -1)
 
     # -- called by the processes -------------------------------------------------------------------
 
@@ -95,7 +101,8 @@ class Watch:
             return
         try:
             self._check_controller(node)
-            self.guarantee.learn(node)
+            if self.guarantee.learn(node):
+                self._check_in_sync()
             self.guarantee.hear(node)
             self._check_partitions(node)
             self.decisions.check(process.name)
@@ -176,6 +183,9 @@ class Watch:
         if known != node.node_id:
             raise Violation(f"{place}: nodes {known} and {node.node_id} lead in epoch {epoch}")
         self.elections += 1
+        self._newest[partition.topic_id, partition.index] = max(
+            epoch, self.newest_epoch(partition.topic_id, partition.index)
+        )
         self._simulator.say(
             f"{node.node_id} leads {place} in epoch {epoch}, in sync {partition.isr}"
         )
@@ -187,6 +197,25 @@ class Watch:
                 "are committed"
             )
         self._compare(node, partition, partition.log.log_start_offset, committed)
+
+    def _check_in_sync(self) -> None:
+        """Who is in sync has all that is committed, whether it is elected or not."""
+        for machine in self._machines.values():
+            node = getattr(machine.server, "node", None)
+            if node is None:
+                continue
+            for topic_id, index in self.guarantee.in_sync(node):
+                replicas = node.partitions.by_id.get(topic_id, ())
+                partition = replicas[index] if index < len(replicas) else None
+                committed_log = self.committed_logs.get((topic_id, index))
+                if partition is None or committed_log is None:
+                    continue
+                end = partition.log.log_end_offset
+                if end < committed_log.end_offset:
+                    raise Violation(
+                        f"{partition.topic}-{index}: node {node.node_id} is in sync and ends at "
+                        f"{end}, but {committed_log.end_offset} are committed"
+                    )
 
     def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
         """The high watermark has moved: what it passed is committed, and the same everywhere."""
@@ -205,6 +234,11 @@ class Watch:
                         f"{place}: a gap from {committed_log.end_offset} to {batch.base_offset} "
                         f"on leader {node.node_id}"
                     )
+                if not committed_log.last_epoch <= batch.epoch <= partition.leader_epoch:
+                    raise Violation(
+                        f"{place}: leader {node.node_id} in epoch {partition.leader_epoch} commits "
+                        f"{batch} behind epoch {committed_log.last_epoch}"
+                    )
                 committed_log.add(batch, partition.leader_epoch)
                 if partition.topic == TRANSACTION_STATE:
                     self.decisions.learn(view)
@@ -222,6 +256,9 @@ class Watch:
             return
         if self.guarantee.is_rotten(node.node_id, (partition.topic_id, partition.index)):
             return
+        suspect_from = partition.doubt.suspect_from
+        if suspect_from is not None and not partition.is_leader:
+            end = min(end, suspect_from)  # it is about to be replaced
         expected: int | None = None
         for batch in batches_of(partition, max(start, partition.log.log_start_offset), end):
             known = committed_log.by_base.get(batch.base_offset)

@@ -6,11 +6,15 @@ So whole directories go only if they are listed, and of a log only what has some
 """
 
 import json
+from contextlib import suppress
 from random import Random
 
 from barnabas.records.batch import batch_size
+from barnabas.records.decode import iter_batches
+from barnabas.records.errors import CorruptBatch
 from barnabas.sim.machine.disk import SimulatedDisk
 from barnabas.sim.machine.inode import Directory, Inode
+from barnabas.sim.machine.rot import flip_epoch
 
 _LISTED = "replication-offset-checkpoint"
 _STATE = "log.state"
@@ -62,6 +66,34 @@ def make_hole(disk: SimulatedDisk, random: Random) -> str | None:
             del node.data[random.randrange(len(node.data) or 1) :]
             node.unsynced.clear()
             return f"loses the end of {name}/{log}"
+
+
+def garble_epoch(disk: SimulatedDisk, random: Random) -> str | None:
+    """Flip a bit in the leader epoch of a batch; returns what was done."""
+    found = []
+    for name, directory in sorted(_data(disk).items()):
+        if isinstance(directory, Directory) and not name.startswith("__"):
+            for log, node in sorted(directory.entries.items()):
+                if log.endswith(".log") and isinstance(node, Inode):
+                    is_vouched = _is_vouched(directory, log, len(node.data))
+                    positions = [] if is_vouched else _positions(node)
+                    found += [(name, log, node, at) for at in positions]
+    if not found:
+        return None
+    name, log, node, position = random.choice(found)
+    flip_epoch(node.data, position, random)
+    return f"has a garbled leader epoch in {name}/{log} at position {position}"
+
+
+def _positions(node: Inode) -> list[int]:
+    """Where batches begin."""
+    positions: list[int] = []
+    position = 0
+    with suppress(CorruptBatch):  # what was not recovered since a loss of power may be anything
+        for _, view in iter_batches(bytes(node.data)):
+            positions.append(position)
+            position += len(view)
+    return positions
 
 
 def _is_vouched(directory: Directory, log: str, size: int) -> bool:

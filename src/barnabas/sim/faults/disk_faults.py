@@ -5,7 +5,7 @@ from random import Random
 
 from barnabas.sim.checks.history import Place
 from barnabas.sim.faults.context import FaultContext
-from barnabas.sim.faults.damage import lose_directory, make_hole
+from barnabas.sim.faults.damage import garble_epoch, lose_directory, make_hole
 from barnabas.sim.machine.disk import SimulatedDisk
 from barnabas.sim.machine.rot import flip_bit
 
@@ -20,6 +20,7 @@ class DiskFaults:
         return {
             "lose_directory": self.lose_directory,
             "make_hole": self.make_hole,
+            "garble_epoch": self.garble_epoch,
             "rot": self.rot,
             "full_disk": self.full_disk,
         }
@@ -29,6 +30,9 @@ class DiskFaults:
 
     def make_hole(self) -> None:
         self._damage(make_hole)
+
+    def garble_epoch(self) -> None:
+        self._damage(garble_epoch)
 
     def _damage(self, damage: Callable[[SimulatedDisk, Random], str | None]) -> None:
         """Some partition of a machine that is killed has lost something when it comes back."""
@@ -48,12 +52,12 @@ class DiskFaults:
         watch = self._context.cluster.watch
         keys = self._context.cluster.partition_keys()
 
-        def may_rot(directory: str, base_offset: int, crc: int) -> bool:
+        def may_rot(directory: str, base_offset: int, crc: int, epoch: int) -> bool:
             key = keys.get(directory)
             if key is None or not watch.guarantee.may_rot(machine.node_id, key):
                 return False
             batch = watch.committed_logs[key].by_base.get(base_offset)
-            return batch is not None and batch.crc == crc
+            return batch is not None and (batch.crc, batch.epoch) == (crc, epoch)
 
         rot = flip_bit(machine.disk, self._context.random, may_rot)
         if rot is not None:

@@ -7,6 +7,7 @@ what each node is registered. So whatever it sends would be believed, if it were
 from collections.abc import Callable
 from typing import Any
 
+from barnabas.broker.net.listener import OPEN
 from barnabas.broker.node import Node
 from barnabas.errors import BarnabasError
 from barnabas.metadata.image import CLUSTER_METADATA, PartitionImage, TopicImage
@@ -131,7 +132,7 @@ class Forger:
             broker.id,
             node.cluster_id,
             self._random.randbytes(16),
-            [Listener("PLAINTEXT", "forger", 9092, 0)],
+            [Listener(OPEN.name, "forger", 9092, OPEN.protocol)],
             rack=None,
             log_dirs=list(broker.log_dirs),
             previous_broker_epoch=broker.epoch,

@@ -21,3 +21,6 @@ class SimulatedClock(Clock):
 
     def steady_ms(self) -> int:
         return EPOCH_MS + self._process.local_us() // 1000
+
+    def steady_s(self) -> float:
+        return self._process.local_us() / 1_000_000

@@ -47,6 +47,7 @@ class Machine:
             "node.id": str(node_id),
             "listeners": f"{self.host}:{PORT}",
             "log.dirs": "/data",
+            "metrics.listeners": "",
             "log.cleaner.io.max.bytes.per.second": "0",  # that would take real time
             **properties,
         }

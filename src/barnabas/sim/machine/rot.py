@@ -4,6 +4,9 @@ A restart does not find it in a segment that is known to be whole. A reader of t
 by its checksum: a follower, a consumer, or the scrubber. As the newest segment is cut at the first
 batch that is not whole when a log is recovered, rot is in an older one.
 
+The checksum does not cover the leader epoch. A bit of it flips that makes it greater than any that
+a run reaches, or negative: a smaller error can't always be noticed.
+
 One bit at a time is rotten. Until the replica is repaired no machine loses anything, as a replica
 that is not in sync any more may have the only copy.
 """
@@ -21,6 +24,10 @@ from barnabas.sim.machine.inode import Directory, Inode
 
 _CHECKED_FROM = 21
 """The checksum of a batch covers what follows it."""
+_EPOCH_AT = 12
+_LOWEST_BIT = 10
+"""No run has a thousand elections."""
+_EPOCH_ROTS = 0.3
 
 
 class Rot(NamedTuple):
@@ -33,6 +40,7 @@ class Rot(NamedTuple):
     base_offset: int
     crc: int
     """Of the batch."""
+    epoch: int
 
     @property
     def is_there(self) -> bool:
@@ -43,6 +51,7 @@ class Rot(NamedTuple):
         return not any(
             header.base_offset == self.base_offset
             and header.crc == self.crc
+            and header.partition_leader_epoch == self.epoch
             and compute_crc(view) == self.crc
             for name, node in directory.entries.items()
             if name.endswith(".log") and isinstance(node, Inode)
@@ -54,20 +63,37 @@ class Rot(NamedTuple):
 
 
 def flip_bit(
-    disk: SimulatedDisk, random: Random, may_rot: Callable[[str, int, int], bool]
+    disk: SimulatedDisk, random: Random, may_rot: Callable[[str, int, int, int], bool]
 ) -> Rot | None:
-    """Flip a bit of a batch that `may_rot`, given its directory, base offset and checksum."""
+    """Flip a bit of a batch that `may_rot`, given its directory, offset, checksum and epoch."""
     found = [
         each
         for each in _old_batches(disk)
-        if each.size > _CHECKED_FROM and may_rot(each.directory, each.base_offset, each.crc)
+        if each.size > _CHECKED_FROM
+        and may_rot(each.directory, each.base_offset, each.crc, each.epoch)
     ]
     if not found:
         return None
     batch = random.choice(found)
-    position = random.randrange(batch.position + _CHECKED_FROM, batch.position + batch.size)
-    batch.node.data[position] ^= 1 << random.randrange(8)
-    return Rot(disk, batch.directory, batch.log, position, batch.base_offset, batch.crc)
+    if random.random() < _EPOCH_ROTS:
+        position = flip_epoch(batch.node.data, batch.position, random)
+    else:
+        position = random.randrange(batch.position + _CHECKED_FROM, batch.position + batch.size)
+        batch.node.data[position] ^= 1 << random.randrange(8)
+    return Rot(
+        disk, batch.directory, batch.log, position, batch.base_offset, batch.crc, batch.epoch
+    )
+
+
+def flip_epoch(data: bytearray, position: int, random: Random) -> int:
+    """Flip one of the higher bits of the leader epoch of the batch at `position`.
+
+    Returns the position of the byte.
+    """
+    bit = random.randrange(_LOWEST_BIT, 32)
+    at = position + _EPOCH_AT + 3 - bit // 8
+    data[at] ^= 1 << bit % 8
+    return at
 
 
 class _Batch(NamedTuple):
@@ -78,6 +104,7 @@ class _Batch(NamedTuple):
     size: int
     base_offset: int
     crc: int
+    epoch: int
 
 
 def _old_batches(disk: SimulatedDisk) -> Iterator[_Batch]:
@@ -90,9 +117,17 @@ def _old_batches(disk: SimulatedDisk) -> Iterator[_Batch]:
             assert isinstance(node, Inode)
             position = 0
             for header, _ in _batches(node):
-                size, crc = header.size, header.crc
-                yield _Batch(name, log, node, position, size, header.base_offset, crc)
-                position += size
+                yield _Batch(
+                    name,
+                    log,
+                    node,
+                    position,
+                    header.size,
+                    header.base_offset,
+                    header.crc,
+                    header.partition_leader_epoch,
+                )
+                position += header.size
 
 
 def _batches(node: Inode) -> Iterator[tuple[BatchHeader, memoryview]]:

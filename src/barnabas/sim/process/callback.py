@@ -1,24 +1,21 @@
 """What asyncio calls handles: a callback that is to run soon, or at a time."""
 
 from collections.abc import Callable
-from contextvars import Context
 from typing import Any
 
 
 class Callback:
     """What asyncio calls a handle: something to run, unless it is cancelled before.
 
-    Without a `context` it runs in that of the simulation: no code here has context variables.
+    It runs in the context of the simulation, whatever asyncio asks for: no code here has context
+    variables, and each change of the context would cost.
     """
 
-    __slots__ = ("args", "callback", "context")
+    __slots__ = ("args", "callback")
 
-    def __init__(
-        self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None
-    ) -> None:
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...]) -> None:
         self.callback: Callable[..., object] | None = callback
         self.args = args
-        self.context = context
 
     def cancel(self) -> None:
         self.callback = None
@@ -38,12 +35,10 @@ class Timer(Callback):
         when: float,
         callback: Callable[..., object],
         args: tuple[Any, ...],
-        context: Context | None,
     ) -> None:
         self._when = when
         self.callback = callback
         self.args = args
-        self.context = context
 
     def when(self) -> float:
         return self._when

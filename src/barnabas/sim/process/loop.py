@@ -139,10 +139,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
                 if callback is None:
                     continue
                 try:
-                    if handle.context is None:
-                        callback(*handle.args)
-                    else:
-                        handle.context.run(callback, *handle.args)
+                    callback(*handle.args)
                 except (SystemExit, KeyboardInterrupt):
                     raise
                 except BaseException as error:  # noqa: BLE001 - handed over, as asyncio does
@@ -173,7 +170,8 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
     def call_soon(
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> Callback:
-        handle = Callback(callback, args, context)
+        del context
+        handle = Callback(callback, args)
         if self.is_alive:
             self._ready.append(handle)
             if not self._turning and not self._awake:
@@ -190,7 +188,8 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         *args: Any,
         context: Context | None = None,
     ) -> Timer:
-        return self.call_at(self.time() + delay, callback, *args, context=context)
+        del context
+        return self.call_at(self.time() + delay, callback, *args)
 
     def call_at(
         self,
@@ -199,7 +198,8 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         *args: Any,
         context: Context | None = None,
     ) -> Timer:
-        handle = Timer(when, callback, args, context)
+        del context
+        handle = Timer(when, callback, args)
         delay_us = int((when * 1e6 - self.local_us()) / self._rate) + 1
         self.simulator.after(delay_us, partial(self._due, handle))
         return handle

@@ -7,7 +7,11 @@ transactional_producer   a producer with a transactional id, of both protocol ve
 transactional_offsets    committed offsets of a group whose commits are transactional
 transaction_errors       what the errors of a transaction mean
 committed_reader         a consumer with read_committed
-member                   a member of a consumer group
+share_workload           a share group, which is done with every record in the end
+share_member             a member of it
+consumer_group_workload  a consumer group of the newer protocol, which converges in the end
+consumer_group_member    a member of it
+member                   a member of a consumer group of the classic protocol
 consumer, producer       plain clients of given partitions
 administrator            topics, reassignments, elections
 """

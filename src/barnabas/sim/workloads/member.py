@@ -31,7 +31,7 @@ _LANE = "group"
 _REJOIN = frozenset(
     {ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS}
 )
-_MOVED = frozenset(
+MOVED = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -100,7 +100,7 @@ class Member:
             self._member_id = ""
         if code in _REJOIN:
             raise Rejoin(f"{what}: {code.name}")
-        if code in _MOVED:
+        if code in MOVED:
             raise TryAgain(f"{what}: {code.name}")
         if code is not ErrorCode.NONE:
             raise Violation(f"{self._name} got {code.name} for {what} from {self._host}")

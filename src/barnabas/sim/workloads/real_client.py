@@ -17,7 +17,7 @@ from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.fetch_request import FetchTuning
 from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
-from barnabas.client.group.group_member import GroupMember
+from barnabas.client.group.classic_member import ClassicMember
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.sent_record import Sent
 from barnabas.errors import BarnabasError, CorruptRecords
@@ -158,7 +158,7 @@ class _Member:
         self._name = name
         self._reached = reached
         self._next: dict[Place, int] = {}
-        self._member = GroupMember(
+        self._member = ClassicMember(
             cluster,
             _GROUP,
             topics,
