@@ -36,7 +36,7 @@ class Cli:
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             env={**self.environment, **(environment or {})},
-            timeout=120,
+            timeout=300,
             check=False,
         )
 

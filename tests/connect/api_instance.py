@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -30,18 +30,31 @@ class FoldersOnly(Runner):
     refuses = False
     crashes: str | None = None
 
-    async def check_reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
-        del config, start
+    async def check_reset(
+        self, config: Mapping[str, str], start: Offsets | None, changed: Iterable[str]
+    ) -> None:
+        del config, start, changed
         if self.refuses:
             raise BarnabasError("no")
 
     async def reset(self, name: str, config: Mapping[str, str], start: Offsets | None) -> None:
         del config, start
+        folder = folder_of(self._settings.checkpoints, self._settings.logs)
         if self.crashes == "before the reset":
             raise Crash
-        folder_of(self._settings.checkpoints, self._settings.logs).reset(name)
+        if self.crashes == "with an error":
+            raise BarnabasError("the disk is full")
+        for each in folder.names():
+            if each == name or each.startswith(f"{name}."):
+                folder.reset(each)
+                if self.crashes == "between two":
+                    raise Crash
         if self.crashes == "after the reset":
             raise Crash
+
+    @property
+    def is_ready(self) -> bool:
+        return True
 
 
 class ApiInstance:

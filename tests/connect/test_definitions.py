@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.changes.mysql.settings import mysql_settings
 from barnabas.cli.pipeline.selection import definitions_to_run
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import connector_of
@@ -15,6 +16,7 @@ from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.definition.sql_file import SINKS, SOURCES
 from barnabas.spark.pipelines.sinks.parquet import ParquetSink
 from barnabas.spark.pipelines.sinks.topic import TopicSink
+from barnabas.spark.pipelines.sources.mysql_changes import MySqlChangesSource
 from barnabas.spark.pipelines.sources.postgres_changes import PostgresChangesSource
 from barnabas.spark.pipelines.sources.topic import TopicSource
 
@@ -75,6 +77,72 @@ def test_what_debezium_s_connector_is_told_is_a_source_of_changes() -> None:
     assert (sink.topic_per_row, sink.exactly_once) == (True, True)
 
 
+MYSQL = {
+    "name": "shop",
+    "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+    "database.hostname": "::1",
+    "database.port": "3307",
+    "database.user": "changes",
+    "database.password": "se/cret@",
+    "database.server.id": "184054",
+    "topic.prefix": "fulfilment",
+    "database.include.list": "shop",
+    "table.include.list": "shop.orders,shop\\.customers",
+    "include.schema.changes": "false",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "key.converter.schemas.enable": "false",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "scheme"),
+    [("mysql.MySqlConnector", "mysql"), ("mariadb.MariaDbConnector", "mariadb")],
+)
+def test_what_debezium_s_connectors_for_mysql_are_told(name: str, scheme: str) -> None:
+    config = {**MYSQL, "connector.class": f"io.debezium.connector.{name}"}
+    connector = connector_of(config, HERE)
+    assert connector.topics == ("fulfilment.shop.orders", "fulfilment.shop.customers")
+    source = pipeline_of(config).sources["source"]
+    assert isinstance(source, MySqlChangesSource)
+    assert source.url == f"{scheme}://changes:se%2Fcret%40@[::1]:3307/shop"
+    settings = mysql_settings(source._settings())
+    assert (settings.hostname, settings.port, settings.server_id) == ("::1", 3307, 184054)
+    assert (settings.connector, settings.topic_prefix) == (scheme, "fulfilment")
+    assert settings.tables.has_table("shop", "customers")
+    assert not settings.tables.has_table("shop", "returns")
+
+
+@pytest.mark.parametrize(
+    ("changes", "setting"),
+    [
+        ({"table.include.list": None}, "table.include.list"),
+        ({"database.user": None}, "database.user"),
+        (
+            {"schema.history.internal.kafka.topic": "history"},
+            "schema.history.internal.kafka.topic",
+        ),
+        ({"database.ssl.mode": "required"}, "database.ssl.mode"),
+        ({"key.converter": "string", "key.converter.schemas.enable": None}, "key.converter"),
+    ],
+)
+def test_settings_of_debezium_for_mysql_that_are_refused(
+    changes: dict[str, str | None], setting: str
+) -> None:
+    config = {name: each for name, each in {**MYSQL, **changes}.items() if each is not None}
+    assert list(check_config(config, HERE).found) == [setting]
+
+
+def test_topics_of_tables_without_a_database() -> None:
+    config = {
+        "name": "shop",
+        "connector.class": "from_mysql_changes",
+        "url": "mysql://u@h/shop",
+        "tables": "orders",
+        "topic.prefix": "p",
+    }
+    assert connector_of(config, HERE).topics == ("p.shop.orders",)
+
+
 def test_kafka_s_own_file_source_is_a_source_of_lines() -> None:
     config = {
         "name": "lines",
@@ -112,6 +180,23 @@ def test_a_sink_reads_topics() -> None:
     assert defined.conf == {"spark.sql.shuffle.partitions": "3"}
 
 
+def test_a_sink_reads_topics_by_a_pattern() -> None:
+    config = {
+        **TO_FILES,
+        "topics.regex": r"orders-\w{1,3}",
+        "errors.deadletterqueue.topic.name": "b",
+    }
+    del config["topics"]
+    source = pipeline_of(config).sources["source"]
+    assert isinstance(source, TopicSource)
+    assert (source.topic, source.pattern, source.topics) == (r"orders-\w{1,3}", True, ())
+    assert (source.reads("orders-eu"), source.reads("orders-europe")) == (True, False)
+    assert source.describe() == r"topics that match orders-\w{1,3}"
+    assert pipeline_of(config).written_topics == ["b"], "dead letters are created"
+    begins = source.starting_at({"orders-eu": {"0": 5}, "other": {"0": 1}}).starting_offsets
+    assert json.loads(begins) == {"orders-eu": {"0": 5}, "*": -2}
+
+
 def test_any_source_goes_to_any_sink() -> None:
     config = {
         "name": "copy",
@@ -134,7 +219,18 @@ def test_any_source_goes_to_any_sink() -> None:
         ({"tasks__max": "0"}, "tasks.max", "1 or more"),
         ({"tasks__max": "many"}, "tasks.max", "a number"),
         ({"compact": "often"}, "compact", "a number"),
-        ({"topics": None}, "topics", "topics"),
+        ({"topics": None}, "topics", "'topics', or 'topics.regex'"),
+        ({"topics__regex": "o.*"}, "topics", "topics and topics.regex are the same"),
+        ({"topics": None, "topics__regex": "("}, "topics.regex", "not a regular expression"),
+        (
+            {
+                "topics": None,
+                "topics__regex": "o.*",
+                "errors__deadletterqueue__topic__name": "odd",
+            },
+            "source.dead_letters",
+            "the source reads odd too",
+        ),
         ({"source__schema": "id BIGINTT"}, "source.schema", "BIGINTT"),
         ({"source__colour": "red"}, "source.colour", "colour"),
         ({"transforms": "mask"}, "transforms", "transforms.mask.type"),
@@ -168,6 +264,160 @@ def test_a_wrong_setting_is_named(changes: dict[str, str | None], setting: str, 
     found = errors_of(**changes)
     assert list(found) == [setting]
     assert said in " ".join(found[setting])
+
+
+JSON = {
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+GENERATED = {"name": "g", "connector.class": "from_generator", "columns": "id BIGINT", "topic": "t"}
+FILES = {
+    "name": "f",
+    "connector.class": "from_files",
+    "path": "in",
+    "schema": "id BIGINT",
+    "topic": "t",
+}
+TO_TOPIC = {"name": "t", "connector.class": "to_topic", "topic": "out", "topics": "in"}
+RECORDS = {"name": "r", "connector.class": "to_parquet", "path": "x", "topics": "in"}
+PIPELINE = {
+    "name": "p",
+    "connector.class": "pipeline",
+    "pipeline.sql": "-- source a: topic a\n-- sink: topic b\nSELECT value FROM a",
+}
+FROM_FILES = {"source.class": "from_files", "source.path": "in", "topics": None}
+TO_PARQUET = {"sink.class": "to_parquet", "sink.path": "out", "topic": None}
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "setting", "said"),
+    [
+        (PIPELINE, {"key.converter": "string"}, "key.converter", "in the pipeline itself"),
+        (PIPELINE, {"transforms": "x"}, "transforms", "in the pipeline itself"),
+        (PIPELINE, {"predicates": "x"}, "predicates", "in the pipeline itself"),
+        (PIPELINE, {"spark.driver.memory": "2g"}, "spark.driver.memory", "spark.own=true"),
+        (PIPELINE, {"topics": "x"}, "topics", "in the pipeline itself"),
+        (TO_FILES, {**FROM_FILES, "topics": "orders"}, "topics", "rows come from source.class"),
+        (TO_FILES, {**FROM_FILES, "errors.tolerance": "all"}, "errors.tolerance", "ignored"),
+        (TO_FILES, {**FROM_FILES, "key.converter": "string"}, "key.converter", "ignored"),
+        (TO_FILES, {"source.topic": "orders"}, "topics", "set one of them"),
+        (TO_FILES, {"exactly.once.support": "required"}, "exactly.once.support", "to_parquet"),
+        (
+            TO_FILES,
+            {"errors.deadletterqueue.topic.name": "bad", "errors.tolerance": "none"},
+            "errors.tolerance",
+            "errors.tolerance=all",
+        ),
+        (
+            TO_FILES,
+            {"topic.creation.default.partitions": "3"},
+            "topic.creation.default.partitions",
+            "writes no topic",
+        ),
+        (TO_FILES, {"errors.retry.timeout": "9"}, "errors.retry.timeout", "Spark would ignore"),
+        (TO_FILES, {"partition_by": "x"}, "partition_by", "are the same"),
+        (TO_FILES, {"restarts.max": "-1"}, "restarts.max", "0 or more"),
+        (
+            TO_FILES,
+            {"max.rows.per.batch": "5", "source.maxoffsetspertrigger": "7"},
+            "max.rows.per.batch",
+            "are the same",
+        ),
+        (
+            TO_FILES,
+            {
+                "consumer.override.auto.offset.reset": "latest",
+                "source.starting.offsets": "earliest",
+            },
+            "consumer.override.auto.offset.reset",
+            "are the same",
+        ),
+        (TO_FILES, {**JSON, "source.format": "avro"}, "value.converter", "source.format is avro"),
+        (TO_FILES, {"key.converter": "bytes", "source.key": "k"}, "key.converter", "source.record"),
+        (TO_FILES, {"key.converter": "string", "source.record": "key"}, "key.converter", "text"),
+        (TO_FILES, {"value.converter.schemas.enable": "true"}, "value.converter", "every record"),
+        (
+            RECORDS,
+            {"key.converter": "json", "key.converter.schemas.enable": "false"},
+            "key.converter",
+            "not decoded",
+        ),
+        (GENERATED, {**TO_PARQUET, "topic": "t"}, "topic", "rows go to sink.class=to_parquet"),
+        (GENERATED, {"sink.topic": "u"}, "topic", "set one of them"),
+        (
+            GENERATED,
+            {"sink.exactly.once": "false", "exactly.once.support": "disabled"},
+            "exactly.once.support",
+            "same",
+        ),
+        (
+            GENERATED,
+            {
+                "key.converter": "json",
+                "key.converter.schemas.enable": "false",
+                "sink.key": "id",
+            },
+            "key.converter",
+            "written as text",
+        ),
+        (GENERATED, {"key.converter": "string", "sink.key": "id,id"}, "key.converter", "JSON"),
+        (GENERATED, {"predicates": "x"}, "predicates", "in transforms"),
+        (
+            GENERATED,
+            {"topic.creation.default.partitions": "0"},
+            "topic.creation.default.partitions",
+            "1 or more, or -1",
+        ),
+        (FILES, {"errors.tolerance": "all"}, "errors.tolerance", "Spark would ignore"),
+        (FILES, {"topics": "x"}, "topics", "Spark would ignore"),
+        (FILES, {"transaction.boundary": "poll"}, "transaction.boundary", "Spark would ignore"),
+        (
+            {"name": "h", "connector.class": "from_http", "topic": "hooks"},
+            {},
+            "sink.topic",
+            "the one that is read",
+        ),
+        (
+            {**TO_TOPIC, "exactly.once": "true"},
+            {"exactly.once.support": "required"},
+            "exactly.once.support",
+            "set one of them",
+        ),
+    ],
+)
+def test_a_setting_without_effect_is_refused(
+    config: dict[str, str], changes: dict[str, str | None], setting: str, said: str
+) -> None:
+    assert check_config(config, HERE).found.keys() <= {setting}
+    whole = {n: each for n, each in {**config, **changes}.items() if each is not None}
+    found = check_config(whole, HERE).found
+    assert all(each.startswith(setting) for each in found)
+    assert said in " ".join(message for each in found.values() for message in each)
+
+
+def test_a_sink_of_topics_writes_them_exactly_once_wherever_rows_come_from() -> None:
+    config = {name: each for name, each in TO_TOPIC.items() if name != "topics"}
+    config |= {"source.class": "from_generator", "source.columns": "id BIGINT"}
+    for support, once in ((None, True), ("required", True), ("disabled", False)):
+        given = config if support is None else {**config, "exactly.once.support": support}
+        sink = pipeline_of(given).sink
+        assert isinstance(sink, TopicSink)
+        assert sink.exactly_once is once
+    timeout = {"kafka.transaction.timeout.ms": "5000"}
+    sink = pipeline_of({**config, **timeout}).sink
+    assert isinstance(sink, TopicSink)
+    assert sink.options == timeout
+
+
+def test_converters_say_what_is_text() -> None:
+    def texts(**given: str) -> object:
+        transform = pipeline_of({**RECORDS, **{n.replace("_", "."): v for n, v in given.items()}})
+        return transform.transform.keywords["as_text"]  # type: ignore[attr-defined]
+
+    assert texts() == ()
+    assert texts(value_converter="string") == ("key", "value")
+    assert texts(value_converter="string", key_converter="bytes") == ("value",)
+    assert texts(key_converter="string") == ("key",)
 
 
 def test_a_setting_that_a_database_s_changes_do_not_know_is_refused() -> None:
@@ -252,6 +502,8 @@ def test_validation_has_the_shape_of_kafka_connect() -> None:
         ("to_parquet", {**TO_FILES, "source.class": "from_query", "source.url": "x://u:se/cret@h"}),
         ("to_http", {"name": "x", "topics": "t", "url": "http://u:se/cret@h:port/"}),
         ("to_http", {"name": "x", "topics": "t", "url": "http://h", "headers": "Basic se/cret@"}),
+        ("to_parquet", {**TO_FILES, "path": "s3://key:se/cret@lake/orders"}),
+        ("to_parquet", {**TO_FILES, "path": "s3://key:se/cret@"}),
         ("to_parquet", {**TO_FILES, "consumer.override.sasl.jaas.config": "se/cret@"}),
     ],
 )
@@ -259,7 +511,9 @@ def test_validation_shows_no_secrets(plugin: str, config: dict[str, str]) -> Non
     assert "se/cret" not in json.dumps(validated(plugin, config, HERE))
 
 
-def test_a_connector_in_a_file_is_a_pipeline_for_the_foreground(tmp_path: Path) -> None:
+def test_a_connector_in_a_file_is_a_pipeline_for_the_foreground(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "lake.json"
     config = {name: value for name, value in TO_FILES.items() if name != "name"}
     file.write_text(json.dumps({"name": "lake", "config": {**config, "compact": 20}}))
@@ -267,6 +521,15 @@ def test_a_connector_in_a_file_is_a_pipeline_for_the_foreground(tmp_path: Path) 
     sink = found.pipelines["lake"].sink
     assert isinstance(sink, ParquetSink)
     assert (sink.path, sink.compact) == (str(tmp_path / "lake/orders"), 20)
+    assert caplog.messages == []
+    of_service = {"restarts.max": 5, "spark.own": True, "spark.driver.memory": "2g"}
+    file.write_text(json.dumps({"name": "lake", "config": {**config, **of_service}}))
+    definitions_to_run(file, None, lambda: None, strict=True)
+    assert [each.partition(": ")[2] for each in caplog.messages] == [
+        "restarts.max has no effect in the foreground: use --restarts",
+        "spark.driver.memory has no effect in the foreground: use --conf spark.driver.memory=VALUE",
+        "spark.own has no effect in the foreground: this Spark runs nothing else",
+    ]
     file.write_text(json.dumps({"name": "lake", "config": {**config, "compact": "x"}}))
     with pytest.raises(InvalidArgument, match=r"lake.json: compact is a number"):
         definitions_to_run(file, None, lambda: None, strict=True)

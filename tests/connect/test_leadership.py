@@ -2,10 +2,10 @@
 
 import asyncio
 from pathlib import Path
-from time import monotonic
 
 import pytest
 
+from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings, Timing
 from barnabas.connect.state.leadership import Leadership, NotLeader
 from barnabas.connect.state.records import definition_key, status_key
@@ -98,7 +98,7 @@ async def replaces_a_living_leader(broker: BrokerProcess) -> None:
         ended: list[bool] = []
 
         async def lead() -> None:
-            ended.append(monotonic() > first.leases[-1])
+            ended.append(lease_time() > first.leases[-1])
             second.resign()
 
         async def take_lease(_until: float) -> None:

@@ -23,11 +23,11 @@ def add_batch(checkpoint: Path, number: int, *sources: object, finished: bool) -
 
 def test_positions_are_those_behind_the_last_finished_batch(tmp_path: Path) -> None:
     folder = folder_of(str(tmp_path), tmp_path)
-    assert offsets_of(folder, "copy") == []
+    assert offsets_of(folder, "copy", several=True) == []
     for name in ("copy", "copy.more", "copier"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "status.json").write_text("{}")
-    assert offsets_of(folder, "copy") == []
+    assert offsets_of(folder, "copy", several=True) == []
     checkpoint = tmp_path / "copy" / "checkpoint"
     add_batch(checkpoint, 9, {"t": {"0": 3}}, finished=True)
     add_batch(checkpoint, 10, {"t": {"0": 7, "1": 8}, "t@id": {"0": 1, "1": 2}}, finished=True)
@@ -40,12 +40,14 @@ def test_positions_are_those_behind_the_last_finished_batch(tmp_path: Path) -> N
         return {"partition": where, "offset": {"kafka_offset": offset}}
 
     other = {"partition": {"pipeline": "copy.more", "source": 0}, "offset": {"lsn": 12}}
-    assert offsets_of(folder, "copy") == [of_topic(0, 7), of_topic(1, 8), other]
+    assert offsets_of(folder, "copy", several=True) == [of_topic(0, 7), of_topic(1, 8), other]
+    alone = offsets_of(folder, "copy", several=False)
+    assert alone == [of_topic(0, 7), of_topic(1, 8)], "copy.more is another connector"
 
 
 def test_positions_elsewhere_are_not_shown(tmp_path: Path) -> None:
     with pytest.raises(BarnabasError, match=r"s3a://bucket/x/copy, and only Spark reads it"):
-        offsets_of(folder_of("s3a://bucket/x", tmp_path), "copy")
+        offsets_of(folder_of("s3a://bucket/x", tmp_path), "copy", several=False)
 
 
 def test_changes_of_positions() -> None:

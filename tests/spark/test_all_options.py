@@ -69,15 +69,21 @@ OF_PRODUCERS = _names(
     transactional.id value.serializer
     """
 )
-OF_SECURE_CONNECTIONS = _names(
+OF_SECURE_CONNECTIONS_REFUSED = _names(
     """
-    sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.service.name
-    sasl.login.class sasl.mechanism sasl.oauthbearer.token.endpoint.url security.providers
-    ssl.ca ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.key.password
-    ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol
-    ssl.truststore.location ssl.truststore.password ssl.truststore.type
+    sasl.client.callback.handler.class sasl.kerberos.service.name sasl.login.class
+    security.providers ssl.ca ssl.keystore.password
+    ssl.protocol ssl.truststore.password
     """
 )
+SECURE = {
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.ssl.truststore.location": "ca.pem",
+    "kafka.ssl.truststore.type": "PEM",
+    "kafka.sasl.mechanism": "SCRAM-SHA-512",
+    "kafka.sasl.username": "alice",
+    "kafka.sasl.password": "sesame",
+}
 
 DONE_BY_THE_SOURCE: dict[str, tuple[str, Any]] = {
     "client.id": ("me", lambda s: s.consumer.connection.client_id == "me"),
@@ -171,12 +177,22 @@ def test_settings_of_producers(name: str) -> None:
         sink_options(LEAST_TO_WRITE | {f"kafka.{name}": "something"}, streaming=False)
 
 
-@pytest.mark.parametrize("name", OF_SECURE_CONNECTIONS)
-def test_settings_of_secure_connections(name: str) -> None:
-    with pytest.raises(InvalidArgument, match=f"kafka.{name}: only plain connections"):
+@pytest.mark.parametrize("name", OF_SECURE_CONNECTIONS_REFUSED)
+def test_settings_of_secure_connections_that_are_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"kafka.{name} is not supported"):
         batch_options(LEAST | {f"kafka.{name}": "x"})
-    with pytest.raises(InvalidArgument, match=f"kafka.{name}: only plain connections"):
+    with pytest.raises(InvalidArgument, match=f"kafka.{name} is not supported"):
         sink_options(LEAST_TO_WRITE | {f"kafka.{name}": "x"}, streaming=False)
+
+
+def test_settings_of_secure_connections() -> None:
+    source = batch_options(LEAST | SECURE).source.consumer.connection
+    sink = sink_options(LEAST_TO_WRITE | SECURE, streaming=False).producer.connection
+    for connection in (source, sink):
+        assert connection.security.protocol.name == "SASL_SSL"
+        assert connection.security.tls.paths == ("ca.pem",)
+        assert connection.security.sasl_username == "alice"
+        assert "sesame" not in repr(connection)
 
 
 def test_no_setting_is_known_that_is_not_in_these_lists() -> None:

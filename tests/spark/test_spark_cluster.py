@@ -18,6 +18,7 @@ import barnabas
 import barnabas.spark
 from barnabas.spark.sessions.java import java_home
 from tests.spark.sink.test_killed_sinks import RECORDS, check, start
+from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900), pytest.mark.long]
@@ -147,7 +148,7 @@ def test_executors_die_in_the_middle_of_a_batch_and_the_query_does_not_even_fail
         victim = psutil.Process(int((tmp_path / name).read_text()))
         if name == "executor":  # of a Python worker the daemon is the parent, and its the JVM
             victim = victim.parents()[1]
-            assert "CoarseGrainedExecutorBackend" in " ".join(victim.cmdline())
+            assert "CoarseGrainedExecutorBackend" in command_line(victim)
         victim.send_signal(signal.SIGKILL)
     assert driver.wait(400) == 0, processes.log("driver")
     check(spark, brokers.bootstrap_servers, "out")

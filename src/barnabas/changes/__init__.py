@@ -7,6 +7,8 @@ envelope           changes as records, in Debezium's envelope
 events             changes and transactions
 table_shape        a table as its rows are written
 rows               rows as databases send them
+incremental        tables that are read again while changes go on
+signals            what asks for that
 snapshot_position  how far a snapshot has been read
 table_filter       which tables and columns are read
 setting_values     settings under Debezium's names, checked and parsed

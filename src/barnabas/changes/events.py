@@ -45,6 +45,13 @@ class Change(NamedTuple):
     """Fields of `source` that say where in the log it is, where `lsn` alone does not."""
 
     @property
+    def snapshot(self) -> str:
+        """What `source.snapshot` says of it."""
+        if self.is_incremental:
+            return "incremental"
+        return "true" if self.transaction is None else "false"
+
+    @property
     def row(self) -> Row | None:
         """The row as it is now, or as it was if it is deleted."""
         return self.before if self.op == "d" else self.after

@@ -11,6 +11,7 @@ from barnabas.errors import InvalidArgument
 T = TypeVar("T")
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+_NO_LIMIT_S = 1e7  # some months, which every driver takes
 _OPERATIONS = {"c", "u", "d", "t"}
 
 
@@ -126,3 +127,20 @@ def operations(given: Mapping[str, str]) -> frozenset[str]:
         return found
 
     return parsed(given, "skipped.operations", "t", parse)
+
+
+def query_timeout_s(given: Mapping[str, str]) -> float:
+    """How long a server may take for an answer, in seconds; 0 is for as long as it takes."""
+    timeout_ms = parsed(given, "database.query.timeout.ms", "600000", number(0))
+    return timeout_ms / 1000 if timeout_ms else _NO_LIMIT_S
+
+
+def signal_table(given: Mapping[str, str], example: str) -> str:
+    """The table of signals; empty if there is none."""
+
+    def parse(text: str) -> str:
+        if text and not all(text.partition(".")):
+            raise ValueError(f"name its schema or database too, such as {example}")
+        return text
+
+    return parsed(given, "signal.data.collection", "", parse)

@@ -6,14 +6,17 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.admin import configs, groups, topics, transactions
+from barnabas.cli.admin import acls, configs, groups, quotas, tokens, topics, transactions, users
+from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
 from barnabas.cli.cluster import commands as cluster
 from barnabas.cli.connect import commands as connect
 from barnabas.cli.log import commands as log
+from barnabas.cli.mirror import commands as mirror
 from barnabas.cli.pipeline.commands import app as pipeline
 from barnabas.cli.records import consume, get, produce
+from barnabas.cli.security import commands as security
 from barnabas.cli.server import command as server
 
 app = typer.Typer(
@@ -40,6 +43,7 @@ def root(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
+    command_config: CommandConfig = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -49,7 +53,7 @@ def root(
 ) -> None:
     """Run a Kafka-compatible message broker, and work with it or with any Kafka."""
     del version
-    ctx.obj = CommonOptions(bootstrap, as_json, verbose)
+    ctx.obj = CommonOptions(bootstrap, as_json, verbose, command_config)
 
 
 app.command("server", epilog=server.EPILOG)(server.server)
@@ -61,9 +65,15 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(configs.app, name="configs")
+app.add_typer(users.app, name="users")
+app.add_typer(tokens.app, name="tokens")
+app.add_typer(acls.app, name="acls")
+app.add_typer(quotas.app, name="quotas")
+app.add_typer(security.app, name="security")
 app.add_typer(log.app, name="log")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(connect.app, name="connect")
+app.add_typer(mirror.app, name="mirror")
 
 
 def main() -> None:

@@ -21,23 +21,26 @@ def folder_of(checkpoints: str, logs: Path) -> RunFolder:
     return RunFolder(logs.resolve(), checkpoints if "://" in checkpoints else None)
 
 
-def offsets_of(folder: RunFolder, name: str) -> list[dict[str, Any]]:
-    """The positions of a connector behind its last finished batch; empty before the first."""
+def offsets_of(folder: RunFolder, name: str, *, several: bool) -> list[dict[str, Any]]:
+    """The positions of a connector behind its last finished batch; empty before the first.
+
+    `several` says that it may be several pipelines, as those of a file are.
+    """
     if folder.checkpoints is not None:
         raise BarnabasError(
             f"the positions of {name} are in {folder.checkpoint_of(name)}, and only Spark reads it"
         )
     found: list[dict[str, Any]] = []
-    for pipeline in _pipelines(folder, name):
+    for pipeline in _pipelines(folder, name, several=several):
         for at, position in enumerate(_positions(Path(folder.checkpoint_of(pipeline)))):
             found += _shown(pipeline, at, position)
     return found
 
 
-def _pipelines(folder: RunFolder, name: str) -> list[str]:
+def _pipelines(folder: RunFolder, name: str, *, several: bool) -> list[str]:
     """A connector has its own name, or names that begin with it if it is several pipelines."""
     known = folder.names()
-    return [each for each in known if each == name or each.startswith(f"{name}.")]
+    return [each for each in known if each == name or (several and each.startswith(f"{name}."))]
 
 
 def _positions(checkpoint: Path) -> list[Any]:

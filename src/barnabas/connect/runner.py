@@ -9,19 +9,20 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from barnabas.backoff import Backoff
 from barnabas.connect.driver.driver_process import DriverProcess
+from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.records import (
     ConnectorStatus,
     Definition,
     TaskStatus,
+    reset_key,
     status_key,
 )
 from barnabas.connect.state.state_topics import StateTopics
@@ -34,6 +35,7 @@ _PAUSES_S = Backoff(1.0, 60.0)
 _RECONCILE_S = 0.2
 _SHARED = "shared"
 _MOST_CRASHES = 3
+_RESET_AGAIN_S = 10.0
 
 Offsets = Mapping[str, Mapping[str, int]]
 Write = Callable[[Mapping[str, Mapping[str, Any] | None], str], Awaitable[None]]
@@ -55,6 +57,10 @@ class Runner:
         self._restarts: Counter[str] = Counter()
         self._crashes: Counter[tuple[str, str]] = Counter()
         """How often a generation was starting when its driver died."""
+        self._resetting: set[str] = set()
+        """Connectors that a request resets now."""
+        self._reset_failures: dict[str, tuple[float, str]] = {}
+        """When a pending reset is tried again, and why it failed."""
         self._changed = asyncio.Event()
         self._until = 0.0
 
@@ -85,6 +91,7 @@ class Runner:
         self._live.clear()
         try:
             while True:
+                await self.finish_resets(write)
                 await self._reconcile()
                 await self._write_statuses(write)
                 with suppress(TimeoutError):
@@ -117,14 +124,44 @@ class Runner:
         if name in self._live:
             self._live[name]["topics"] = []
 
-    async def check_reset(self, config: Mapping[str, str], start: Offsets | None) -> None:
-        """Raise unless a connector can be reset and then begin at `start`."""
-        await self._ask_shared({"do": "check_reset", "config": dict(config), "start": start})
+    async def check_reset(
+        self, config: Mapping[str, str], start: Offsets | None, changed: Iterable[str]
+    ) -> None:
+        """Raise unless a connector reads these topics, and can be reset and begin at `start`."""
+        told = {"config": dict(config), "start": start, "changed": sorted(changed)}
+        await self._ask_shared({"do": "check_reset", **told})
 
     async def reset(self, name: str, config: Mapping[str, str], start: Offsets | None) -> None:
         """Delete the checkpoints of a connector that does not run, if it can begin at `start`."""
         self._sent.pop(name, None)
         await self._ask_shared({"do": "reset", "config": dict(config), "start": start})
+
+    @contextmanager
+    def resetting(self, name: str) -> Iterator[None]:
+        """A request resets this connector: `finish_resets` has nothing to do with it."""
+        self._resetting.add(name)
+        try:
+            yield
+        finally:
+            self._resetting.discard(name)
+
+    async def finish_resets(self, write: Write) -> None:
+        """Do what was decided and not finished, by an instance or a driver that has died."""
+        for name, each in self._topics.definitions.items():
+            again_at, _ = self._reset_failures.get(name, (0.0, ""))
+            if not each.is_reset_pending or name in self._resetting or lease_time() < again_at:
+                continue
+            if not self.is_ready:
+                return
+            try:
+                await self.reset(name, each.config, each.start)
+            except BarnabasError as error:
+                _log.error("connector %s: its offsets can't be changed: %s", name, error)
+                self._reset_failures[name] = (lease_time() + _RESET_AGAIN_S, str(error))
+                continue
+            self._reset_failures.pop(name, None)
+            await write({reset_key(name): None}, self._settings.configs_topic)
+            _log.info("connector %s: the change of its offsets is finished", name)
 
     async def _ask_shared(self, command: Mapping[str, Any]) -> None:
         driver = self._drivers[_SHARED]
@@ -188,6 +225,7 @@ class Runner:
             wanted["spark.driver.memory"] = given.memory
         return {
             "bootstrap": given.bootstrap,
+            "security": dict(given.security),
             "master": given.master,
             "conf": wanted,
             "folder": str(given.logs.resolve()),
@@ -220,7 +258,11 @@ class Runner:
 
     async def _reconcile(self) -> None:
         wanted = self._topics.definitions
-        runs = {name: each for name, each in wanted.items() if each.target == "STARTED"}
+        runs = {
+            name: each
+            for name, each in wanted.items()
+            if each.target == "STARTED" and not each.is_reset_pending
+        }
         for name in [each for each in self._sent if each not in runs]:
             key, _ = self._sent.pop(name)
             self._live.pop(name, None)
@@ -239,7 +281,7 @@ class Runner:
         """Send it to its driver, unless that has it, as it is now."""
         generation = self._generation(name, definition)
         sent = self._sent.get(name)
-        if sent == (driver.key, generation) or not driver.is_ready or monotonic() > self._until:
+        if sent == (driver.key, generation) or not driver.is_ready or lease_time() > self._until:
             return
         if sent is not None and sent[0] != driver.key and sent[0] in self._drivers:
             self._drivers[sent[0]].send({"do": "stop", "name": name})
@@ -281,7 +323,9 @@ class Runner:
             return ConnectorStatus("FAILED", self._worker_id, reason, topics=topics)
         live = self._live.get(name)
         if live is None:
-            return ConnectorStatus("UNASSIGNED", self._worker_id, topics=topics)
+            _, failure = self._reset_failures.get(name, (0.0, None))
+            trace = None if failure is None else f"its offsets can't be changed: {failure}"
+            return ConnectorStatus("UNASSIGNED", self._worker_id, trace, topics=topics)
         return ConnectorStatus(
             live["state"],
             self._worker_id,

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import sys
 from functools import partial
 
 from barnabas.connect.rest.api_context import ApiContext
@@ -39,11 +38,11 @@ async def _serve(
 ) -> None:
     server = HttpServer(settings.max_body_bytes)
     port = await server.listen(settings.host, settings.port)
-    worker_id = f"{settings.host}:{port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host  # IPv6, as in URLs
+    worker_id = f"{host}:{port}"
     url = settings.advertised or f"http://{worker_id}"
     runner = Runner(settings, topics, worker_id)
     leadership = Leadership(settings, topics, worker_id, url, runner.extend_lease)
-    sys.path.insert(0, str(settings.pipelines.resolve()))  # classes of connectors may be there
     runner.start()
     await server.serve(Router(ApiContext(settings, topics, leadership, runner)))
     _log.info("listening on http://%s", worker_id)

@@ -45,6 +45,8 @@ class ServiceSettings:
     restarts: int = 10
     timing: Timing = Timing()
     max_body_bytes: int = 1 << 20
+    security: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Encryption and sign-in by Kafka's names of settings."""
 
     @property
     def logs(self) -> Path:

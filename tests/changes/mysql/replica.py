@@ -42,6 +42,7 @@ def follow(path: Path, settings: MySqlSettings) -> None:
             position = changes.initial()
             save(path, position, replica, steps)
         while True:
+            changes.commit(position)
             end = changes.latest(position, max_changes=50)
             if end == position:
                 sleep(0.005)

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
+import pymysql
 
 from barnabas.changes.events import Change, TransactionEnd
 from barnabas.changes.mysql.changes import MySqlChanges
@@ -64,7 +64,6 @@ def present(given: dict[str, str], *leave_out: str) -> dict[str, dict[str, objec
 
 @contextmanager
 def connected(server: MariaDb, database: str) -> Iterator[Any]:
-    pymysql = pytest.importorskip("pymysql")
     connection = pymysql.connect(
         unix_socket=str(server.socket), user="root", database=database, autocommit=True
     )

@@ -189,3 +189,12 @@ def test_an_event_that_is_cut_off() -> None:
     for size in range(len(body)):
         with pytest.raises(MalformedEvent):
             table_map_of(body[:size], is_mariadb=True)
+
+
+def test_a_server_that_is_frozen(run: Execute, read: Read, server: MariaDb) -> None:
+    run("CREATE TABLE a (id int PRIMARY KEY)", "INSERT INTO a SELECT seq FROM seq_1_to_9")
+    changes = read(database__query__timeout__ms="1000")
+    start = changes.initial()
+    with server.frozen(), pytest.raises(ChangesError, match="timed out"):
+        changes.latest(start)
+    assert len(list(changes.read(start, changes.latest(start)))) == 9, "it is asked again"

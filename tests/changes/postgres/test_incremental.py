@@ -93,7 +93,7 @@ def test_a_change_that_was_under_way_wins_over_the_row(
         (row,) = [each for each in found if after(each) == {"id": 7, "name": "a7"}]
     (change,), _ = rest(changes, position)
     assert after(change) == {"id": 7, "name": "new"}
-    assert change.lsn > row.lsn, "whoever takes the greatest has to take the change"
+    assert change.lsn > row.lsn, "the change has to win by the greatest lsn, too"
 
 
 @pytest.mark.usefixtures("table")

@@ -176,3 +176,80 @@ def test_listing_and_deleting(cli: Cli, new_topic: NewTopic) -> None:
     assert done.returncode == 1
     assert b"group unknown: it does not exist" in done.stderr
     assert group not in {row["group"] for row in cli.json("groups", "list")}
+
+
+def test_a_group_of_the_consumer_protocol(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    with barnabas.Consumer(
+        cli.bootstrap, topic, group=group, commit="manual", group_protocol="consumer"
+    ) as consumer:
+        assert len(consumer.poll(60)) == 10
+        listed = {row["group"]: row for row in cli.json("groups", "list", "--type", "consumer")}
+        assert (listed[group]["type"], listed[group]["state"]) == ("consumer", "Stable")
+        assert group not in {
+            row["group"] for row in cli.json("groups", "list", "--type", "classic")
+        }
+        (described,) = cli.json("groups", "describe", group)
+        assert (described["type"], described["assignor"]) == ("consumer", "uniform")
+        (member,) = described["members"]
+        assert member["epoch"] == described["epoch"] == described["assignment_epoch"]
+        assert member["partitions"] == member["target"] == [[topic, 0]]
+        assert (member["protocol"], member["topics"]) == ("consumer", [topic])
+        told = cli.ok("groups", "describe", group)
+        assert f"consumer group {group}: Stable, 1 member, lag 10, assignor uniform, epoch" in told
+        reset = [
+            "groups",
+            "reset-offsets",
+            group,
+            "--topic",
+            topic,
+            "--to-offset",
+            "4",
+            "--execute",
+        ]
+        assert "stop its consumers" in cli.fails(1, *reset)
+        assert "stop its consumers" in cli.fails(1, "groups", "delete", group)
+    cli.ok(*reset)
+    assert cli.json("groups", "lag", group) == [
+        {"group": group, "topic": topic, "partitions": 1, "lag": 6}
+    ]
+    assert f"{group} {topic} 1 6" in [
+        " ".join(line.split()) for line in cli.ok("groups", "lag").splitlines()
+    ]
+    cli.ok("groups", "delete", group)
+    assert group not in {row["group"] for row in cli.json("groups", "list")}
+
+
+def test_a_share_group(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    with barnabas.Queue(cli.bootstrap, topic, group=group, start="earliest") as queue:
+        for job in queue:
+            if job.value == b"5":
+                job.accept()
+                break
+        (described,) = cli.json("groups", "describe", group)
+        assert (described["type"], described["state"]) == ("share", "Stable")
+        (member,) = described["members"]
+        assert (member["partitions"], member["protocol"]) == ([[topic, 0]], "share")
+        assert f"share group {group}: Stable, 1 member" in cli.ok("groups", "describe", group)
+        reset = [
+            "groups",
+            "reset-offsets",
+            group,
+            "--topic",
+            topic,
+            "--to-offset",
+            "2",
+            "--execute",
+        ]
+        assert "stop its consumers" in cli.fails(1, *reset)
+    wait_until(lambda: cli.json("groups", "lag", group)[0]["lag"] == 4, "jobs are not accepted")
+    (described,) = cli.json("groups", "describe", group)
+    (offset,) = described["offsets"]
+    assert (offset["committed_offset"], offset["end_offset"], offset["lag"]) == (6, 10, 4)
+    cli.ok(*reset)
+    assert cli.json("groups", "lag", group)[0]["lag"] == 8
+    cli.ok("groups", "delete", group)
+    assert group not in {row["group"] for row in cli.json("groups", "list")}

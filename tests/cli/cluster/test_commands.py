@@ -1,11 +1,14 @@
 """`barnabas cluster` with three real nodes."""
 
 import asyncio
+import random
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from barnabas import Admin, Producer
 from barnabas.client.admin.quorum import describe_quorum
 from barnabas.client.connect.cluster_client import ClusterClient
 from tests.cli.cluster.reports import leaders, partitions, status
@@ -111,6 +114,46 @@ def test_replicas_are_moved_and_their_number_changes(cli: Cli, name: str) -> Non
     assert [row["replicas"] for row in partitions(cli, name)] == [[1, 2, 3], [2, 3, 1]]
     assert leaders(cli, name) == [1, 2]
     assert cli.ok("consume", name, "--no-follow") == "a\nb\n"
+
+
+def test_a_throttled_move_leaves_room_for_others(cli: Cli, name: str) -> None:
+    cli.ok("topics", "create", name, "--replication-factor", "1")
+    cli.ok("cluster", "move", name, "--to", "1")
+    with Producer(cli.bootstrap) as producer:
+        for _ in range(80):
+            producer.send(name, random.randbytes(100_000))
+    began = time.monotonic()
+    cli.ok("cluster", "move", name, "--to", "2", "--throttle", "2000000")
+    assert time.monotonic() - began > 2.5, "8 MB at 2 MB a second"
+    with Admin(cli.bootstrap) as admin:
+        for found in (admin.configs(topic=name), admin.configs(broker=1), admin.configs(broker=2)):
+            left = [
+                each.name for each in found.values() if "throttled" in each.name and each.is_own
+            ]
+            assert left == [], "the throttle is still there"
+        assert partitions(cli, name)[0]["end_offset"] == 80
+        admin.delete_topic(name)  # its only replica would keep a node from being drained
+    assert "needs --to" in cli.fails(2, "cluster", "move", "--cancel", "--throttle", "1")
+
+
+@pytest.mark.parametrize(("role", "node"), [("leader", 1), ("follower", 2)])
+def test_each_side_of_a_copy_can_be_throttled(cli: Cli, name: str, role: str, node: int) -> None:
+    cli.ok("topics", "create", name, "--replication-factor", "1")
+    cli.ok("cluster", "move", name, "--to", "1")
+    with Producer(cli.bootstrap) as producer:
+        for _ in range(30):
+            producer.send(name, random.randbytes(100_000))
+    rate, replicas = f"{role}.replication.throttled.rate", f"{role}.replication.throttled.replicas"
+    with Admin(cli.bootstrap) as admin:
+        admin.set_configs({rate: 1000}, broker=node)
+        admin.set_configs({replicas: f"0:{node}"}, topic=name)
+        cli.ok("cluster", "move", name, "--to", "2", "--no-wait")
+        time.sleep(1)
+        assert admin.describe_topic(name).partitions[0].isr == [1], "it has caught up"
+        admin.set_configs({rate: 100_000_000}, broker=node)
+        wait_until(lambda: admin.describe_topic(name).partitions[0].isr == [2], "no progress")
+        admin.set_configs({rate: None}, broker=node)
+        admin.delete_topic(name)
 
 
 def test_moves_that_make_no_sense_are_refused(cli: Cli, name: str) -> None:

@@ -163,6 +163,27 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, new_topic: NewTopic
     assert done.stderr == b""
 
 
+def test_a_group_of_the_consumer_protocol_goes_on_where_it_was(
+    cli: Cli, new_topic: NewTopic
+) -> None:
+    topic = new_topic(lines=LINES)
+    group = ["--group", f"c-{topic}", "--group-protocol", "consumer", "--from-beginning"]
+    first = values(cli.ok("consume", topic, *group, "--max-messages", "4"))
+    rest = values(cli.ok("consume", topic, *group, "--max-messages", "6"))
+    assert sorted(first + rest) == [str(i) for i in range(10)]
+    (listed,) = cli.json("groups", "describe", f"c-{topic}")
+    assert listed["type"] == "consumer"
+
+
+def test_a_share_group_accepts_what_was_printed(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    share = ["--share", topic, "--from-beginning"]
+    first = values(cli.ok("consume", topic, *share, "--max-messages", "4"))
+    rest = values(cli.ok("consume", topic, *share, "--max-messages", "6"))
+    assert sorted(first + rest) == [str(i) for i in range(10)]
+    assert values(cli.ok("consume", topic, *share, "--timeout", "1")) == []
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -171,6 +192,9 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, new_topic: NewTopic
         ["--from-time", "yesterday"],
         ["--group", "g", "--offset", "1"],
         ["--group", "g", "--partition", "0"],
+        ["--share", "s", "--group", "g"],
+        ["--share", "s", "--partition", "0"],
+        ["--share", "s", "--no-follow"],
     ],
 )
 def test_options_that_make_no_sense(cli: Cli, new_topic: NewTopic, options: list[str]) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2, timestamp_pb2
+from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.decoding.decoders import decoder_of
 from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.pipelines import from_topic, pipeline, to_memory
 from barnabas.spark.pipelines.formats.values import value_format
 from barnabas.spark.pipelines.sources.record_schema import resolved_schema
+from barnabas.spark.testing import running
 
 Field = descriptor_pb2.FieldDescriptorProto
 AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
@@ -115,3 +118,33 @@ def test_wrong_schemas_are_refused(schema: str, change: object, complaint: str) 
 def test_the_path_is_relative_to_the_pipeline() -> None:
     found = resolved_schema("protobuf", "shop.desc:shop.Order", Path("/pipelines"))
     assert found == "/pipelines/shop.desc:shop.Order"
+
+
+@pytest.mark.xdist_group("spark")
+def test_values_are_decoded_by_workers_of_spark(spark: SparkSession, schema: str) -> None:
+    """With the types that Spark gives them, and what can't be decoded among the dead letters."""
+    source = from_topic("orders", schema, format="protobuf", dead_letters="bad", record=())
+
+    @pipeline(sources={"orders": source}, sink=to_memory())
+    def orders(orders: DataFrame) -> DataFrame:
+        return orders.selectExpr(
+            "id", "size + 1 AS size", "kind", "get(tags, 1) AS tag", "prices['eur'] AS eur", "at",
+            "place.x AS x", "note",
+        )  # fmt: skip
+
+    with running(orders, spark=spark) as run:
+        run.feed("orders", ROW, b"\xff", b"")
+        full, empty = run.rows()
+        assert full == {
+            "id": 7,
+            "size": Decimal((1 << 63) + 1),
+            "kind": "LARGE",
+            "tag": "b",
+            "eur": 1.5,
+            "at": AT,
+            "x": 3,
+            "note": "hi",
+        }
+        assert (empty["id"], empty["kind"], empty["at"], empty["x"]) == (0, "SMALL", None, None)
+        (letter,) = run.dead_letters()
+        assert b"does not fit the schema" in letter["headers"]["dead-letter.reason"]

@@ -173,6 +173,26 @@ def test_rows_are_filtered_by_predicates(rows: DataFrame) -> None:
             "t0.predicate: ValueToKey applies to all rows",
         ),
         (
+            settings({"type": "HoistField$Value", "field": "a"}, **{"transforms.x.field": "a"}),
+            "transforms.x.field: name it in transforms",
+        ),
+        (
+            settings({"type": "HoistField$Value", "field": "a"}, **{"predicates.p.type": "X"}),
+            "predicates.p.type: name it in predicates",
+        ),
+        (
+            settings(
+                {"type": "HoistField$Value", "field": "a"},
+                predicates="p",
+                **{"predicates.p.type": "RecordIsTombstone"},
+            ),
+            "predicates.p: no transform uses it",
+        ),
+        (
+            settings({"type": "HoistField$Value", "field": "a", "negate": "true"}),
+            "t0.negate: it negates a predicate",
+        ),
+        (
             settings({"type": "TimestampConverter$Value", "field": "a", "target.type": "string"}),
             "t0.format: a string needs a format",
         ),
@@ -193,5 +213,5 @@ def test_fields_that_are_not_there_are_named(rows: DataFrame) -> None:
     ):
         with pytest.raises(InvalidArgument, match=complaint):
             applied(rows, transform)
-    with pytest.raises(InvalidArgument, match="the topic of the rows is not known here"):
+    with pytest.raises(InvalidArgument, match="rows of several topics"):
         applied(rows, {"type": "RegexRouter", "regex": "a", "replacement": "b"}, topic=None)

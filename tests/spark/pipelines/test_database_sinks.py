@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pymysql
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
@@ -30,12 +32,12 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.pipelines.databases.dialect import Dialect
 from barnabas.spark.pipelines.databases.duck import Duck
-from barnabas.spark.pipelines.databases.keyed_rows import DELETED
 from barnabas.spark.pipelines.databases.mysql import MySql
 from barnabas.spark.pipelines.databases.session import Session
 from barnabas.spark.pipelines.databases.sqlite import Sqlite
 from barnabas.spark.pipelines.databases.table_writer import TableWriter
-from barnabas.spark.pipelines.postgres.connection import DatabaseError
+from barnabas.spark.pipelines.deleted_column import DELETED
+from barnabas.spark.pipelines.postgres.connection import DatabaseError, shown
 from barnabas.spark.pipelines.sinks.database import DatabaseSink
 from tests.support.mariadb import MariaDb
 
@@ -281,6 +283,35 @@ def test_wrong_credentials_are_said_without_the_password(mariadb: MariaDb) -> No
     assert "secret" not in str(refused.value)
 
 
+def test_a_full_database_takes_nothing_of_a_batch_and_all_of_it_later() -> None:
+    """The server has 4 MB for tables, which something else fills; then it gets more."""
+    options = (
+        "--innodb-file-per-table=0",
+        "--innodb-data-file-path=ibdata1:12M:autoextend:max:16M",
+    )
+    server = MariaDb(*options)
+    try:
+        database = (MySql(), server.url, to_mysql)
+        writer = TableWriter(MySql(), server.url, "people", ("id",), create=True)
+        writer.write(QUERY, 0, FIELDS, rows_of((0, "there before")))
+        server.execute("CREATE TABLE filler (x LONGBLOB)", "shop")
+        fill = "INSERT INTO filler SELECT repeat('x', 100000) FROM seq_1_to_10"
+        with suppress(pymysql.err.OperationalError):  # the table is full
+            for _ in range(100):
+                server.execute(fill, "shop")
+        large = rows_of(*((number, "x" * 1000) for number in range(1, 2000)))
+        with pytest.raises(DatabaseError, match=r"table people in .*is full"):
+            writer.write(QUERY, 1, FIELDS, large)
+        assert query(database, "SELECT count(*) FROM people") == [(1,)]
+        server.kill()
+        server.start(*(each.replace("16M", "64M") for each in options))
+        assert writer.write(QUERY, 1, FIELDS, large)
+        assert not writer.write(QUERY, 1, FIELDS, large)
+        assert query(database, "SELECT count(*) FROM people") == [(2000,)]
+    finally:
+        server.close()
+
+
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
@@ -299,6 +330,19 @@ def test_wrong_credentials_are_said_without_the_password(mariadb: MariaDb) -> No
 def test_wrong_arguments_are_named(make: Callable[[], object], complaint: str) -> None:
     with pytest.raises(InvalidArgument, match=complaint):
         make()
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://a:hunter@db/x", "postgresql://a@db/x"),
+        ("mysql://a:hun/ter@2@db/x?ssl_ca=c", "mysql://a@db/x?ssl_ca=c"),
+        ("jdbc:oracle:thin:scott/hunter@//db:1521/x", "jdbc:oracle:thin:scott@//db:1521/x"),
+        ("jdbc:sqlserver://db;user=a;Password=hunter", "jdbc:sqlserver://db;user=a;Password=***"),
+    ],
+)
+def test_a_password_is_not_shown_in_any_kind_of_url(url: str, said: str) -> None:
+    assert shown(url) == said
 
 
 def test_a_password_is_not_shown() -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -50,8 +51,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpCalls]:
         nonlocal now
         now += seconds
 
-    monkeypatch.setattr(http_calls.time, "monotonic", lambda: now)
-    monkeypatch.setattr(http_calls.time, "sleep", sleep)
+    # Not of the module itself: threads of Spark use it too.
+    clock = SimpleNamespace(monotonic=lambda: now, sleep=sleep)
+    monkeypatch.setattr(http_calls, "time", clock)
     calls = HttpCalls(timeout_s=5, retry_for_s=3600)
     yield calls
     calls.close()
@@ -155,8 +157,44 @@ def test_keys_are_the_same_when_a_batch_comes_again_in_another_order() -> None:
     several = RowRequests("http://x", 2)
     bodies = [each.body for each in several.requests(rows("1", "2", "3"), "query", 1)]
     assert bodies == [b"[1,2]", b"[3]"]
+    assert [*several.requests(rows("3", "2", "1"), "query", 1)] == [
+        *several.requests(rows("1", "2", "3"), "query", 1)
+    ]
     keyed = RowRequests("http://x", idempotency_key="id")
     assert [each.key for each in keyed.requests(rows("k"), "q", 1)] == ["k"]
+
+
+def test_requests_of_several_rows_have_one_url_and_keys_of_all_rows() -> None:
+    made = RowRequests("http://x/{id}", 2, idempotency_key="n")
+
+    def requests(*given: tuple[str | None, str | None]) -> set[tuple[str, bytes, str, str | None]]:
+        found = [
+            {"barnabas_body": b"%d" % n, "barnabas_key": key, "id": place}
+            for n, (place, key) in enumerate(given)
+        ]
+        both = [{*made.requests(each, "q", 1)} for each in (found, found[::-1])]
+        assert both[0] == both[1], "in either order"
+        return {(each.url, each.body, each.key, each.problem) for each in both[0]}
+
+    found = requests(("a", "1"), ("b", "2"), ("a", "3"), ("a", "4"))
+    assert {each[:2] for each in found} == {
+        ("http://x/a", b"[0,2]"),
+        ("http://x/a", b"[3]"),
+        ("http://x/b", b"[1]"),
+    }
+    assert len({each[2] for each in found}) == 3
+    (refused,) = [each for each in requests(("None", "1"), (None, "2")) if each[3]]
+    assert refused[1] == b"[1]", "not together with a row that names the same URL"
+
+
+@pytest.mark.parametrize("key", [None, ""])
+@pytest.mark.parametrize("size", [1, 2])
+def test_rows_without_a_key_do_not_share_one(key: str | None, size: int) -> None:
+    """A server that honours keys would take all but the first for repetitions."""
+    given = [{**each, "barnabas_key": key} for each in rows("a", "b", "c")]
+    found = [*RowRequests("http://x", size, idempotency_key="k").requests(given, "q", 1)]
+    assert {each.problem for each in found} == {f"idempotency_key k is {key!r}, as of other rows"}
+    assert len({each.key for each in found}) == len(found)
 
 
 @pytest.mark.parametrize("value", [None, "", ".", ".."])
@@ -174,7 +212,6 @@ def test_a_row_without_a_place_is_not_sent_to_another(value: str | None) -> None
         ({"method": "GET"}, "unknown method 'GET'; use POST, PUT, PATCH, DELETE"),
         ({"batch_size": 0}, "batch_size is 1 or more, not 0"),
         ({"batch_size": 2, "body": "b"}, "body needs requests of one row"),
-        ({"batch_size": 2, "url": "http://x/{id}"}, "a column in the url needs requests of one"),
         ({"headers": ["no colon"]}, "headers: write 'no' as Name: value"),
         ({"timeout_s": 0}, "timeout_s is a number of seconds, not 0"),
     ],

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import (
     PipelineRun,
     RunFolder,
@@ -39,7 +40,7 @@ ALLOWED = {"Authorization": "Bearer s3cret"}
 
 @pytest.fixture
 def listener(bootstrap: str, topic: str) -> Iterator[HookListener]:
-    listener = HookListener(SETTINGS, topic, bootstrap)
+    listener = HookListener(SETTINGS, topic, ClusterAddress(bootstrap))
     yield listener
     listener.close()
 
@@ -79,7 +80,7 @@ def test_idle_connections_take_no_more_than_their_share(
     bootstrap: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hook_listener, "_MOST_CONNECTIONS", 2)
-    listener = HookListener(SETTINGS, topic, bootstrap)
+    listener = HookListener(SETTINGS, topic, ClusterAddress(bootstrap))
     try:
         address = ("127.0.0.1", listener.port)
         idle = [socket.create_connection(address, timeout=60) for _ in range(2)]
@@ -123,7 +124,7 @@ def test_a_request_that_can_t_be_stored_is_not_acknowledged(
     broker = make_broker()
     with barnabas.Admin(broker.bootstrap) as admin:
         admin.create_topic("hooks")
-    listener = HookListener(HookSettings(0), "hooks", broker.bootstrap)
+    listener = HookListener(HookSettings(0), "hooks", ClusterAddress(broker.bootstrap))
     try:
         assert post(listener.port, path="/")[0] == 200
         broker.kill()
@@ -133,14 +134,14 @@ def test_a_request_that_can_t_be_stored_is_not_acknowledged(
 
 
 def test_pipelines_share_a_port_only_for_the_same(bootstrap: str, topic: str) -> None:
-    listener = listening(HookSettings(0), topic, bootstrap, "one")
-    assert listening(HookSettings(0), topic, bootstrap, "two") is listener
+    listener = listening(HookSettings(0), topic, ClusterAddress(bootstrap), "one")
+    assert listening(HookSettings(0), topic, ClusterAddress(bootstrap), "two") is listener
     with pytest.raises(InvalidArgument, match=f"already takes webhooks for topic {topic}"):
-        listening(HookSettings(0), "other", bootstrap, "one")
+        listening(HookSettings(0), "other", ClusterAddress(bootstrap), "one")
     with pytest.raises(InvalidArgument, match="already takes webhooks"):
-        listening(HookSettings(0, token="t"), topic, bootstrap, "three")
+        listening(HookSettings(0, token="t"), topic, ClusterAddress(bootstrap), "three")
     with pytest.raises(InvalidArgument, match=r"can't listen on .*: Address already in use"):
-        HookListener(HookSettings(listener.port), topic, bootstrap)
+        HookListener(HookSettings(listener.port), topic, ClusterAddress(bootstrap))
     stop_listening(HookSettings(0), "three")
     stop_listening(HookSettings(0), "one")
     assert post(listener.port, path="/")[0] == 200, "the other one uses it"
@@ -150,11 +151,11 @@ def test_pipelines_share_a_port_only_for_the_same(bootstrap: str, topic: str) ->
 
 
 def test_a_pipeline_changes_its_listener_and_closes_it(bootstrap: str, topic: str) -> None:
-    first = listening(HookSettings(0), topic, bootstrap, "one")
+    first = listening(HookSettings(0), topic, ClusterAddress(bootstrap), "one")
     port = first.port
     assert post(port, path="/", headers={})[0] == 200
     changed = HookSettings(0, path="/hooks", token="s3cret")
-    assert listening(changed, topic, bootstrap, "one").port == port
+    assert listening(changed, topic, ClusterAddress(bootstrap), "one").port == port
     assert post(port, path="/", headers={})[0] == 404
     assert post(port, headers={})[0] == 401
     assert post(port)[0] == 200
@@ -166,7 +167,7 @@ def test_a_pipeline_changes_its_listener_and_closes_it(bootstrap: str, topic: st
         assert answer.status == status
         stop_listening(changed, "one")
     kept.close()
-    again = listening(HookSettings(port), topic, bootstrap, "two")
+    again = listening(HookSettings(port), topic, ClusterAddress(bootstrap), "two")
     assert again.port == port, "the port is free for another one"
     assert post(port, path="/")[0] == 200
 
@@ -200,13 +201,15 @@ def test_a_pipeline_gets_what_was_sent(
     def hooked(hooks: DataFrame) -> DataFrame:
         return hooks
 
-    port = listening(source.hooks, topic, bootstrap).port
+    port = listening(source.hooks, topic, ClusterAddress(bootstrap)).port
     assert post(port, b'{"id": 7}', "/", {"Authorization": "Bearer t"})[0] == 200
     runs = RunFolder(tmp_path / "runs")
     with PipelineRun(spark, [hooked], bootstrap, runs, once=True, max_restarts=1) as each:
         each.wait()
     assert found == [7]
-    assert listening(source.hooks, topic, bootstrap).pipelines == {""}, "the run has left it"
+    assert listening(source.hooks, topic, ClusterAddress(bootstrap)).pipelines == {""}, (
+        "the run has left it"
+    )
 
     @pipeline(sources={"hooks": source}, sink=to_memory())
     def tested(hooks: DataFrame) -> DataFrame:

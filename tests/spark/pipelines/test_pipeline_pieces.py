@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 import barnabas.errors
 from barnabas.errors import InvalidArgument
 from barnabas.records.compression import Compression
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import (
     Pipeline,
     PipelineError,
@@ -157,7 +158,8 @@ def test_where_dead_letters_of_a_source_go() -> None:
     )
     def joined(a: object, b: object) -> None: ...
 
-    environment = Environment(None, BrokerRecords("here:9092"), "here:9092")
+    here = ClusterAddress("here:9092")
+    environment = Environment(None, BrokerRecords(here), here)
     first, second = joined.sources["a"].letter_targets(joined.environment_of("a", environment))
     assert (first.topic, second.topic) == ("bad-a", "bad-a")
     assert first.group == "joined.a.dead-letters"

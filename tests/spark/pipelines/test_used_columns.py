@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import barnabas
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import from_topic, pipeline, to_memory, to_topic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 SCHEMA = """kind STRING NOT NULL, at TIMESTAMP,
     bid STRUCT<price: BIGINT, item: STRUCT<name: STRING, tags: ARRAY<STRING>>>"""
+NOWHERE = ClusterAddress("localhost:1")
 Query = Callable[[DataFrame], DataFrame]
 
 
@@ -34,7 +36,7 @@ def over(query: Query, **arguments: Any) -> Pipeline:
 
 def used(spark: SparkSession, query: Query, **arguments: Any) -> list[str]:
     """Paths that are used, each with dots."""
-    environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
+    environment = Environment(spark, BrokerRecords(NOWHERE), NOWHERE)
     (found,) = used_columns(over(query, **arguments).rows(environment)).values()
     assert found.paths is not None
     return [".".join(path) for path in found.paths]
@@ -42,7 +44,7 @@ def used(spark: SparkSession, query: Query, **arguments: Any) -> list[str]:
 
 def kept(spark: SparkSession, query: Query) -> list[list[str]] | None:
     """Groups of comparisons that a reader checks."""
-    environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
+    environment = Environment(spark, BrokerRecords(NOWHERE), NOWHERE)
     (found,) = used_columns(over(query).rows(environment)).values()
     if found.condition is None:
         return None
@@ -100,7 +102,7 @@ def test_what_a_query_uses(spark: SparkSession, query: Query, paths: list[str]) 
 
 
 def test_what_is_not_understood_uses_all(spark: SparkSession) -> None:
-    environment = Environment(spark, BrokerRecords("localhost:1"), "localhost:1")
+    environment = Environment(spark, BrokerRecords(NOWHERE), NOWHERE)
     everything = over(lambda events: events.dropDuplicates()).rows(environment)
     for use in used_columns(everything).values():
         assert use.paths is None or {path[0] for path in use.paths} >= {"kind", "at", "bid"}

@@ -1,5 +1,6 @@
 """The connector through Spark Connect: batches, streams, foreachBatch, exactly once."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,12 +31,26 @@ def test_everything_works_but_the_name_kafka(
     assert done.returncode == 0, done.stderr
 
 
-def test_pipelines_do_not_run_there() -> None:
+@pytest.mark.parametrize(
+    ("command", "arguments", "variable", "said"),
+    [
+        ("pipeline", ["--master", "sc://host:1"], "", "--master sc://host:1"),
+        ("pipeline", ["--conf", "spark.remote=sc://h:1"], "", "--conf spark.remote=sc://h:1"),
+        ("pipeline", [], "sc://h:1", "SPARK_REMOTE=sc://h:1"),
+        ("connect", ["--master", "sc://host:1"], "", "--master sc://host:1"),
+    ],
+)
+def test_pipelines_do_not_run_there(
+    command: str, arguments: list[str], variable: str, said: str
+) -> None:
+    path = ["."] if command == "pipeline" else []
     done = subprocess.run(
-        [sys.executable, "-m", "barnabas", "pipeline", "run", ".", "--master", "sc://host:1"],
+        [sys.executable, "-m", "barnabas", command, "run", *path, *arguments],
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "SPARK_REMOTE": variable},
+        timeout=100,
     )
     assert done.returncode == 2
-    assert "--master sc://host:1: pipelines do not run through Spark Connect" in done.stderr
+    assert f"{said}: pipelines do not run through Spark Connect" in done.stderr

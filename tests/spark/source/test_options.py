@@ -6,6 +6,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import InvalidArgument
+from barnabas.spark.source.log_offsets import _for_each
 from barnabas.spark.source.options import BatchOptions, StreamOptions, batch_options, stream_options
 from barnabas.spark.source.positions import Positions, json_of, offsets_of
 from barnabas.spark.source.subscription import Assigned, Named, Pattern
@@ -62,6 +63,16 @@ def test_single_partitions_and_offsets_of_each() -> None:
     assert options.ending == Positions(each=times, are_times=True)
 
 
+def test_offsets_of_some_and_a_place_for_all_others() -> None:
+    options = batch(startingOffsets='{"orders": {"0": 23}, "*": -2}')
+    first, second = TopicPartition("orders", 0), TopicPartition("orders", 1)
+    assert options.source.starting == Positions(EARLIEST, {first: 23})
+    assert options.source.starting.places == {EARLIEST, 23}
+    assert _for_each(options.source.starting, [first, second]) == {first: 23, second: EARLIEST}
+    with pytest.raises(InvalidArgument, match="must name exactly the partitions that are read"):
+        _for_each(options.source.starting, [second])
+
+
 def test_a_time_for_all_goes_before_other_starts() -> None:
     options = batch(
         startingTimestamp="5",
@@ -88,6 +99,7 @@ def test_offsets_have_the_form_of_spark_s_checkpoints() -> None:
         ({"startingOffsets": '{"orders": 3}'}, "expected"),
         ({"startingOffsets": '{"orders": {"zero": 3}}'}, "expected a partition and offset"),
         ({"startingOffsets": '{"orders": {"0": -3}}'}, "not negative"),
+        ({"startingOffsets": '{"*": 3}'}, r'"\*" is -2 \(earliest\) or -1 \(latest\)'),
         ({"endingOffsets": "earliest"}, "is empty"),
         ({"startingTimestamp": "today"}, "milliseconds"),
         ({"startingOffsetsByTimestampStrategy": "guess"}, '"error" or "latest"'),
@@ -95,8 +107,8 @@ def test_offsets_have_the_form_of_spark_s_checkpoints() -> None:
         ({"failOnDataLoss": "no"}, '"true" or "false"'),
         ({"failOnDataLos": "true"}, "did you mean failOnDataLoss"),
         ({"kafka.isolation.level": "serializable"}, "read_committed"),
-        ({"kafka.security.protocol": "SASL_SSL"}, "only PLAINTEXT"),
-        ({"kafka.ssl.keystore.location": "x"}, "only plain connections"),
+        ({"kafka.security.protocol": "TLS"}, "unknown security.protocol 'TLS'"),
+        ({"kafka.ssl.keystore.location": "x"}, "has no effect with security.protocol=PLAINTEXT"),
         ({"kafka.auto.offset.reset": "latest"}, "use startingOffsets"),
         ({"kafka.fetch.max.byte": "1"}, "did you mean kafka.fetch.max.bytes"),
         ({"kafka.request.timeout.ms": "long"}, "is a number"),

@@ -1,8 +1,10 @@
 """How far a stream goes, asked directly: no Spark needed."""
 
 import json
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Timer
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
@@ -331,3 +333,39 @@ def test_a_stream_is_read_by_as_many_tasks_as_are_asked_for(
         tasks = reader.partitions(start, reader.latestOffset(start, ReadAllAvailable()))
         assert len(tasks) == 4
         assert sum(batch.num_rows for task in tasks for batch in reader.read(task)) == 10
+
+
+def test_an_idle_stream_waits_for_a_record(
+    reader_of: ReaderOf, producer: barnabas.Producer, topic: str
+) -> None:
+    reader = reader_of(subscribe=topic, idleWait="60s")
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ReadAllAvailable()) == start, "the first time at once"
+    sending = Timer(0.3, send, (producer, topic, 1))
+    sending.start()
+    end = reader.latestOffset(start, ReadAllAvailable())
+    sending.join()
+    assert offsets(end) == {topic: {"0": 0, "1": 1, "2": 0}}
+    began = time.monotonic()
+    time.sleep(0.1)
+    assert reader.latestOffset(end, ReadAllAvailable()) == end
+    assert time.monotonic() - began < 30, "Spark had something to do meanwhile: no wait"
+
+
+def test_an_idle_stream_answers_after_its_wait(reader_of: ReaderOf, topic: str) -> None:
+    reader = reader_of(subscribe=topic, idleWait="300ms")
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ReadAllAvailable()) == start
+    began = time.monotonic()
+    assert reader.latestOffset(start, ReadAllAvailable()) == start
+    assert time.monotonic() - began >= 0.25
+
+
+def test_a_bounded_stream_does_not_wait(reader_of: ReaderOf, topic: str) -> None:
+    reader = reader_of(subscribe=topic, idleWait="60s")
+    start = reader.initialOffset()
+    reader.prepareForTriggerAvailableNow()
+    began = time.monotonic()
+    for _ in range(3):
+        assert reader.latestOffset(start, ReadAllAvailable()) == start
+    assert time.monotonic() - began < 30

@@ -5,6 +5,7 @@ settings        settings, under Debezium's names
 envelope        events as records
 
 snapshot        rows that were there before the first change
+signals         what incremental snapshots need of the database
 catalog         what the database says of its tables
 binlog_stream   the events of the log between two positions, from the server
 server_checks   whether the server logs what is needed

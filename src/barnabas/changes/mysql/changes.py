@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from barnabas.changes.errors import ChangesError
 from barnabas.changes.events import Change
+from barnabas.changes.incremental import IncrementalSnapshots, has_chunk
 from barnabas.changes.json_values import quoted
 from barnabas.changes.mysql.binlog_events import ends_transaction
 from barnabas.changes.mysql.binlog_stream import events_from
@@ -39,6 +40,7 @@ from barnabas.changes.mysql.server_checks import (
     variables,
 )
 from barnabas.changes.mysql.settings import MySqlSettings
+from barnabas.changes.mysql.signals import MySqlSignals, named_table
 from barnabas.changes.mysql.snapshot import (
     TableAltered,
     begin_snapshot,
@@ -77,6 +79,8 @@ class MySqlChanges:
         self._tables: dict[tuple[str, str], CatalogTable | None] = {}
         self._charsets: dict[int, str] | None = None
         self._is_checked = False
+        self._signals = MySqlSignals(settings, self._connected)
+        self._incremental = IncrementalSnapshots(self._signals)
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -110,9 +114,10 @@ class MySqlChanges:
         if start.snapshot is not None:
             name = start.snapshot.tables[0]
             with explained(self._settings, f"can't read table {name}"):
-                table = self._named(name)
+                table = named_table(self._connected(), name)
                 connection = self._of_snapshot(start.snapshot, table)
-                return next_chunk(connection, table, start, self._settings.snapshot_rows)
+                rows = self._settings.snapshot_rows
+                return start._replace(snapshot=next_chunk(connection, table, start.snapshot, rows))
         self.close_snapshot()
         if self._settings.snapshot_mode == "initial_only":
             return start
@@ -120,9 +125,10 @@ class MySqlChanges:
         is_short = end.file == start.file and (
             max_changes is None or end.pos - start.pos < max_changes * _LEAST_CHANGE_BYTES
         )
-        if max_changes is None or is_short:
-            return end
-        return self._limited(start, end, max_changes)
+        if max_changes is not None and not is_short:
+            end = self._limited(start, end, max_changes)
+        state, signals = self._incremental.next(start)
+        return end._replace(incremental=state, signals=signals)
 
     def end(self, start: BinlogPosition) -> BinlogPosition:
         """Where the log ends now."""
@@ -136,39 +142,58 @@ class MySqlChanges:
         return log_end(self._connected(), self._settings).lsn > position.lsn
 
     def commit(self, position: BinlogPosition) -> None:
-        """Nothing: the server removes its log by time, whoever has read it."""
+        """Everything before this position is processed: signals that were followed can go.
+
+        The log is not concerned: the server removes it by time, also before it is read.
+        """
+        self._incremental.commit(position)
 
     # -- reading --------------------------------------------------------------------------------
 
     def read(self, start: BinlogPosition, end: BinlogPosition) -> Iterator[Event]:
         """The events from one position to the other, in the order of commits."""
         if start.snapshot is not None:
-            yield from self._rows(start, end)
+            yield from self._rows(start, start.snapshot, end.snapshot, start.lsn)
         if end.snapshot is None and end.lsn > start.lsn:
             check_not_purged(self._connected(), self._settings, start)
             yield from self._changes(start, end)
+        again = start.incremental
+        if again is not None and has_chunk(start, end) and not again.is_paused:
+            self._signals.write_watermark()
+            last = None if end.incremental is None else end.incremental.rest
+            yield from self._rows(start, again.rest, last, again.lsn, is_incremental=True)
 
-    def _rows(self, start: BinlogPosition, end: BinlogPosition) -> Iterator[Event]:
+    def _rows(
+        self,
+        start: BinlogPosition,
+        first: SnapshotPosition,
+        last: SnapshotPosition | None,
+        lsn: int,
+        *,
+        is_incremental: bool = False,
+    ) -> Iterator[Event]:
+        """The rows of tables between two positions of a snapshot."""
         settings = self._settings
         place = (
             f'"server_id":0,"gtid":null,"file":{quoted(start.file)},"pos":{start.pos},"row":0,'
             '"thread":null,"query":null'
         )
-        for part in chunks(start.snapshot, end.snapshot):
+        for part in chunks(first, last):
             name = part.tables[0]
-            until = chunk_end(part, end.snapshot)
+            until = chunk_end(part, last)
             with explained(settings, f"can't read table {name}"):
                 for shape, number, row in self._chunk(part, until):
                     yield Change(
                         "r",
                         shape,
-                        start.lsn,
+                        lsn,
                         part.time_us,
                         None,
                         row,
                         None,
                         number,
                         number,
+                        is_incremental=is_incremental,
                         place=place,
                     )
 
@@ -177,7 +202,7 @@ class MySqlChanges:
     ) -> Iterator[tuple[TableShape, int, Row]]:
         """The rows of a chunk, numbered, with the shape of their table."""
         for attempt in range(_ATTEMPTS):
-            table = self._named(part.tables[0])
+            table = named_table(self._connected(), part.tables[0])
             if table is None:
                 _log.warning("table %s was dropped before its snapshot was read", part.tables[0])
                 return
@@ -285,16 +310,19 @@ class MySqlChanges:
                 self._tables[database, name] = table_of(self._connected(), database, name)
         return self._tables[database, name]
 
-    def _named(self, full_name: str) -> CatalogTable | None:
-        database, _, name = full_name.partition(".")
-        return table_of(self._connected(), database, name)
-
     def _prepared(self) -> list[CatalogTable]:
         """Check the server and the tables."""
         settings = self._settings
         connection = self._connected()
         check_server(connection, settings)
-        if variables(connection, settings).get("binlog_row_metadata", "").upper() != "FULL":
+        found = variables(connection, settings)
+        if settings.signal_table and found.get("binlog_order_commits", "ON").upper() == "OFF":
+            raise ChangesError(
+                "binlog_order_commits of the server is OFF, and signal.data.collection needs "
+                "transactions to become visible in the order of the log: SET GLOBAL "
+                "binlog_order_commits = ON"
+            )
+        if found.get("binlog_row_metadata", "").upper() != "FULL":
             _log.warning(
                 "binlog_row_metadata of the server is not FULL, so its log does not name columns: "
                 "changes from before a table was altered can't be read after it"

@@ -13,7 +13,6 @@ from barnabas.changes.mysql.settings import MySqlSettings
 from barnabas.errors import InvalidArgument
 
 _CONNECT_TIMEOUT_S: Final = 10
-_READ_TIMEOUT_S: Final = 600
 _SESSION: Final = (
     "SET SESSION time_zone = '+00:00', sql_mode = '', net_write_timeout = 600, wait_timeout = 28800"
 )
@@ -54,7 +53,8 @@ def connect(settings: MySqlSettings) -> Connection:
             password=settings.password or "",
             charset="utf8mb4",
             connect_timeout=_CONNECT_TIMEOUT_S,
-            read_timeout=_READ_TIMEOUT_S,
+            read_timeout=settings.query_timeout_s,
+            write_timeout=settings.query_timeout_s,
             autocommit=True,
             init_command=_SESSION,
             conv=encoders,

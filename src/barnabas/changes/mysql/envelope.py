@@ -30,7 +30,7 @@ class MySqlEnvelope(ChangeEnvelope):
     def _source(self, change: Change) -> str:
         return (
             f"{self._head}{times_json(change.time_us)},"
-            f'"snapshot":"{"true" if change.transaction is None else "false"}",'
+            f'"snapshot":"{change.snapshot}",'
             f'"db":{quoted(change.table.schema)},"sequence":null,'
             f'"table":{quoted(change.table.name)},{change.place}}}'
         )

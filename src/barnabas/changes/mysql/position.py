@@ -4,11 +4,13 @@
 
 is where the log is read from: it is between two transactions. During a snapshot, there is also
 what is left of it (`barnabas.changes.snapshot_position`), and the log follows once it is read.
+During an incremental snapshot the log goes on meanwhile (`barnabas.changes.incremental`).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from barnabas.changes.incremental import IncrementalPosition, incremental_position_of
 from barnabas.changes.snapshot_position import (
     SnapshotPosition,
     not_a_position,
@@ -25,6 +27,8 @@ class BinlogPosition(NamedTuple):
     file: str
     pos: int
     snapshot: SnapshotPosition | None = None
+    incremental: IncrementalPosition | None = None
+    signals: tuple[str, ...] = ()
 
     @property
     def lsn(self) -> int:
@@ -39,6 +43,10 @@ class BinlogPosition(NamedTuple):
         saved: dict[str, Any] = {"file": self.file, "pos": self.pos}
         if self.snapshot is not None:
             saved["snapshot"] = self.snapshot._asdict()
+        if self.incremental is not None:
+            saved["incremental"] = self.incremental._asdict()
+        if self.signals:
+            saved["signals"] = self.signals
         return saved
 
 
@@ -50,11 +58,13 @@ def number_of(file: str, pos: int) -> int:
 def binlog_position_of(saved: Mapping[str, Any]) -> BinlogPosition:
     """From what was saved."""
     try:
-        found = saved.get("snapshot")
+        found, again = saved.get("snapshot"), saved.get("incremental")
         position = BinlogPosition(
             str(saved["file"]),
             int(saved["pos"]),
             None if found is None else snapshot_position_of(found),
+            None if again is None else incremental_position_of(again, int),
+            tuple(saved.get("signals", ())),
         )
         _ = position.lsn
     except (KeyError, TypeError, ValueError) as error:

@@ -18,7 +18,9 @@ from barnabas.changes.setting_values import (
     operations,
     optional,
     parsed,
+    query_timeout_s,
     required,
+    signal_table,
     snapshot_mode,
     topic_prefix,
 )
@@ -51,6 +53,12 @@ class MySqlSettings:
     snapshot_mode: SnapshotMode = "initial"
     snapshot_rows: int = 50_000
     """Rows that are read at a time."""
+    signal_table: str = ""
+    """Where signals are written, as database.table; empty if none are read."""
+    incremental_rows: int = 20_000
+    """Rows of a chunk of an incremental snapshot."""
+    query_timeout_s: float = 600.0
+    """How long the server may take for an answer, or for its next rows."""
     skipped_operations: frozenset[str] = frozenset("t")
     tombstones: bool = True
     transaction_metadata: bool = False
@@ -75,6 +83,9 @@ def mysql_settings(given: Mapping[str, str]) -> MySqlSettings:
         ),
         snapshot_mode=snapshot_mode(given, SnapshotMode),
         snapshot_rows=parsed(given, "snapshot.fetch.size", "50000", number(1)),
+        signal_table=signal_table(given, "shop.debezium_signal"),
+        incremental_rows=parsed(given, "incremental.snapshot.chunk.size", "20000", number(1)),
+        query_timeout_s=query_timeout_s(given),
         skipped_operations=operations(given),
         tombstones=parsed(given, "tombstones.on.delete", "true", boolean),
         transaction_metadata=parsed(given, "provide.transaction.metadata", "false", boolean),
@@ -108,11 +119,14 @@ MYSQL_SETTINGS: Final = frozenset(
         "database.hostname",
         "database.password",
         "database.port",
+        "database.query.timeout.ms",
         "database.server.id",
         "database.unix.socket",
         "database.user",
         "decimal.handling.mode",
+        "incremental.snapshot.chunk.size",
         "provide.transaction.metadata",
+        "signal.data.collection",
         "skipped.operations",
         "snapshot.fetch.size",
         "snapshot.mode",
@@ -133,6 +147,7 @@ _ONLY = {
     "tasks.max": ["1"],
     "include.schema.changes": ["false"],
     "include.query": ["false"],
+    "signal.enabled.channels": ["source"],
     "snapshot.locking.mode": ["minimal", "none"],
     "key.converter.schemas.enable": ["false"],
     "value.converter.schemas.enable": ["false"],
@@ -157,6 +172,5 @@ _INSTEAD = {
     "poll.interval.ms": "use the trigger of the pipeline",
     "schema.history.internal.kafka.bootstrap.servers": _HISTORY,
     "schema.history.internal.kafka.topic": _HISTORY,
-    "signal.data.collection": "incremental snapshots are not supported",
     "transforms": "write a query in the pipeline",
 }

@@ -3,7 +3,7 @@
 A chunk is all rows after one key, up to another. The process that began reads them in one
 transaction, which sees the database as it was where the log starts. Others (after a restart, and
 tasks of Spark) read them as they are then: changes since the beginning follow in the log once
-more, in order, so whoever applies all of them by key gets the same rows in the end.
+more, in order. A reader that applies all of them by key gets the same rows in the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +19,7 @@ from barnabas.changes.mysql.server_checks import is_mariadb, log_end
 from barnabas.changes.mysql.settings import MySqlSettings
 from barnabas.changes.mysql.table_layout import CatalogColumn
 from barnabas.changes.rows import Row
+from barnabas.changes.snapshot_position import SnapshotPosition
 
 _FETCH_ROWS: Final = 1_000
 _TABLE_CHANGED: Final = 1412
@@ -58,14 +59,12 @@ def still_sees(connection: Connection, table: CatalogTable) -> bool:
 
 
 def next_chunk(
-    connection: Connection, table: CatalogTable | None, start: BinlogPosition, count: int
-) -> BinlogPosition:
-    """Where a chunk of so many rows ends; `table` is None if it was dropped."""
-    snapshot = start.snapshot
-    assert snapshot is not None
+    connection: Connection, table: CatalogTable | None, rest: SnapshotPosition, count: int
+) -> SnapshotPosition | None:
+    """What is left after a chunk of so many rows; `table` is None if it was dropped."""
     if table is not None and table.cut_by:
         names = ", ".join(_escaped(quoted_name(each.name)) for each in table.cut_by)
-        condition, given = _where(table, snapshot.after, None)
+        condition, given = _where(table, rest.after, None)
         found = rows(
             connection,
             f"SELECT {names} FROM {_escaped(table.quoted_name)}{condition} ORDER BY {names} "  # noqa: S608 - quoted
@@ -73,10 +72,9 @@ def next_chunk(
             given,
         )
         if found:
-            after = tuple(_text(value) or "" for value in found[0])
-            return start._replace(snapshot=snapshot._replace(after=after))
-    left = snapshot.tables[1:]
-    return start._replace(snapshot=snapshot._replace(tables=left, after=None) if left else None)
+            return rest._replace(after=tuple(_text(value) or "" for value in found[0]))
+    left = rest.tables[1:]
+    return rest._replace(tables=left, after=None) if left else None
 
 
 def rows_of(

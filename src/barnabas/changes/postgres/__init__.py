@@ -7,10 +7,10 @@ envelope       events as records
 slot           the replication slot and the publication
 slot_log       the log as the slot gives it
 snapshot       rows that were there before the first change, in chunks
-incremental    tables that are read again while changes go on
-signals        what asks for that
+signals        what incremental snapshots need of the database
 catalog        what the database says of its tables and types
 connection     connections, and errors in a line
+watched_connection a connection that notices a frozen server
 position       how far a stream was read, as it is saved
 
 events         changes, from the messages of transactions

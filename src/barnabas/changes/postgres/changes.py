@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from barnabas.changes.errors import ChangesError
 from barnabas.changes.events import Change
+from barnabas.changes.incremental import IncrementalSnapshots, has_chunk
 from barnabas.changes.postgres import slot
 from barnabas.changes.postgres.catalog import (
     Table,
@@ -32,15 +33,11 @@ from barnabas.changes.postgres.catalog import (
 )
 from barnabas.changes.postgres.connection import KeptConnection, explained
 from barnabas.changes.postgres.events import Event, EventAssembler
-from barnabas.changes.postgres.incremental import (
-    IncrementalSnapshots,
-    has_chunk,
-    next_chunk_of,
-)
 from barnabas.changes.postgres.lsn import parse_lsn
 from barnabas.changes.postgres.pgoutput import Relation, decode
 from barnabas.changes.postgres.position import ChangePosition
 from barnabas.changes.postgres.settings import ChangeSettings
+from barnabas.changes.postgres.signals import PostgresSignals, next_chunk_of
 from barnabas.changes.postgres.slot_log import SlotLog
 from barnabas.changes.postgres.snapshot import reading, reading_after, rows_of
 from barnabas.changes.postgres.table_shape import shape_of
@@ -73,7 +70,9 @@ class PostgresChanges:
         """A flush position, and the end of the last transaction before it."""
         self._last_heartbeat = 0.0
         self._is_checked = False
-        self._incremental = IncrementalSnapshots(settings, self._connected)
+        self._incremental = IncrementalSnapshots(
+            PostgresSignals(settings, self._connected), is_due=settings.snapshot_mode == "always"
+        )
 
     # -- positions ------------------------------------------------------------------------------
 

@@ -34,6 +34,8 @@ def connect(settings: ChangeSettings, *, replication: bool = False) -> "Connecti
     """A connection on which every statement is a transaction."""
     import psycopg
 
+    from barnabas.changes.postgres.watched_connection import WatchedConnection
+
     session = " ".join(f"-c {name}={value or quoted_empty}" for name, value in _SESSION.items())
     parameters: dict[str, Any] = {
         "host": settings.hostname,
@@ -50,7 +52,9 @@ def connect(settings: ChangeSettings, *, replication: bool = False) -> "Connecti
     if replication:
         parameters["replication"] = "database"
     try:
-        return psycopg.connect(autocommit=True, **parameters)
+        return WatchedConnection.opened(
+            "", limit_s=settings.query_timeout_s, autocommit=True, **parameters
+        )
     except psycopg.Error as error:
         raise ChangesError(
             f"can't connect to {where(settings)}: {first_line(error)}{_fix(str(error))}"
@@ -113,7 +117,9 @@ def explained(settings: ChangeSettings, doing: str) -> Iterator[None]:
             "publication.autocreate.mode=disabled)"
         ) from error
     except psycopg.Error as error:
-        raise ChangesError(f"{doing} ({where(settings)}): {first_line(error)}") from error
+        what = first_line(error)
+        fix = " (database.query.timeout.ms)" if what.endswith("time limit?") else ""
+        raise ChangesError(f"{doing} ({where(settings)}): {what}{fix}") from error
 
 
 def _fix(text: str) -> str:

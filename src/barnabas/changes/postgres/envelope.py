@@ -35,7 +35,7 @@ class Envelope(ChangeEnvelope):
         transaction = change.transaction
         return (
             f"{self._head}{times_json(change.time_us)},"
-            f'"snapshot":"{_snapshot(change)}",'
+            f'"snapshot":"{change.snapshot}",'
             f'"db":{self._database},"sequence":{_sequence(transaction, change.lsn)},'
             f'"schema":{quoted(change.table.schema)},"table":{quoted(change.table.name)},'
             f'"txId":{"null" if transaction is None else transaction.transaction_id},'
@@ -59,12 +59,6 @@ class Envelope(ChangeEnvelope):
         return ChangeRecord(
             f"{self._prefix}.message", compact_json({"prefix": message.prefix}), value
         )
-
-
-def _snapshot(change: Change) -> str:
-    if change.is_incremental:
-        return "incremental"
-    return "true" if change.transaction is None else "false"
 
 
 def _sequence(transaction: Transaction | None, lsn: int) -> str:

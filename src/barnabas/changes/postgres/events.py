@@ -1,7 +1,7 @@
 """Changes, from the messages of transactions.
 
 An update that changes the key is a delete of the old row and a create of the new one, as Debezium
-has it: whoever keeps rows by their key needs no more than that.
+has it: a table of rows by their key needs nothing else.
 """
 
 from collections import Counter

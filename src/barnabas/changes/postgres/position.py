@@ -17,28 +17,13 @@ follows once there are none. During an incremental snapshot the log goes on mean
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from barnabas.changes.incremental import IncrementalPosition, incremental_position_of
 from barnabas.changes.postgres.lsn import format_lsn, parse_lsn
 from barnabas.changes.snapshot_position import (
     SnapshotPosition,
     not_a_position,
     snapshot_position_of,
 )
-
-
-class IncrementalPosition(NamedTuple):
-    """What is still to be read of an incremental snapshot."""
-
-    lsn: int
-    """That of its rows: before every change that can still come."""
-    time_us: int
-    tables: tuple[str, ...]
-    after: tuple[str, ...] | None
-    is_paused: bool = False
-
-    @property
-    def rest(self) -> SnapshotPosition:
-        """The same as for a snapshot of the present."""
-        return SnapshotPosition(None, self.time_us, self.tables, self.after)
 
 
 class ChangePosition(NamedTuple):
@@ -72,16 +57,11 @@ def position_of(saved: Mapping[str, Any]) -> ChangePosition:
         position = ChangePosition(
             parse_lsn(saved["lsn"]),
             None if saved.get("snapshot") is None else snapshot_position_of(saved["snapshot"]),
-            None if saved.get("incremental") is None else _incremental(saved["incremental"]),
+            None
+            if saved.get("incremental") is None
+            else incremental_position_of(saved["incremental"], parse_lsn),
             tuple(saved.get("signals", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise not_a_position(saved, error) from None
     return position
-
-
-def _incremental(found: Mapping[str, Any]) -> IncrementalPosition:
-    rest = snapshot_position_of({"name": None, **found})
-    return IncrementalPosition(
-        parse_lsn(found["lsn"]), rest.time_us, rest.tables, rest.after, bool(found["is_paused"])
-    )

@@ -19,7 +19,9 @@ from barnabas.changes.setting_values import (
     operations,
     optional,
     parsed,
+    query_timeout_s,
     required,
+    signal_table,
     snapshot_mode,
     topic_prefix,
 )
@@ -63,6 +65,8 @@ class ChangeSettings:
     tombstones: bool = True
     transaction_metadata: bool = False
     heartbeat_ms: int = 0
+    query_timeout_s: float = 600.0
+    """How long the server may take for an answer, or for its next rows."""
     slot_retries: int = 6
     slot_retry_delay_ms: int = 1_000
     unavailable_value: str = UNAVAILABLE_VALUE
@@ -100,7 +104,7 @@ def change_settings(given: Mapping[str, str]) -> ChangeSettings:
         autocreate=choice(given, "publication.autocreate.mode", AutocreateMode, "filtered"),
         snapshot_mode=snapshot_mode(given, SnapshotMode),
         snapshot_rows=parsed(given, "snapshot.fetch.size", "50000", number(1)),
-        signal_table=parsed(given, "signal.data.collection", "", _table_name),
+        signal_table=signal_table(given, "public.debezium_signal"),
         incremental_rows=parsed(given, "incremental.snapshot.chunk.size", "20000", number(1)),
         skipped_operations=operations(given),
         message_prefixes=patterns(
@@ -109,6 +113,7 @@ def change_settings(given: Mapping[str, str]) -> ChangeSettings:
         tombstones=parsed(given, "tombstones.on.delete", "true", boolean),
         transaction_metadata=parsed(given, "provide.transaction.metadata", "false", boolean),
         heartbeat_ms=parsed(given, "heartbeat.interval.ms", "0", number(0)),
+        query_timeout_s=query_timeout_s(given),
         slot_retries=parsed(given, "slot.max.retries", "6", number(0)),
         slot_retry_delay_ms=parsed(given, "slot.retry.delay.ms", "1000", number(0)),
         unavailable_value=given.get("unavailable.value.placeholder", UNAVAILABLE_VALUE),
@@ -149,6 +154,7 @@ SETTINGS: Final = frozenset(
         "database.hostname",
         "database.password",
         "database.port",
+        "database.query.timeout.ms",
         "database.user",
         "decimal.handling.mode",
         "heartbeat.interval.ms",
@@ -200,9 +206,3 @@ _INSTEAD = {
     "poll.interval.ms": "use the trigger of the pipeline",
     "transforms": "write a query in the pipeline",
 }
-
-
-def _table_name(text: str) -> str:
-    if text and not all(text.partition(".")):
-        raise ValueError("use schema.table, such as public.debezium_signal")
-    return text

@@ -3,8 +3,8 @@
 A chunk is all rows after one key, up to another. While the process that created the slot lives, its
 chunks are read from the snapshot that was exported with the slot: together they are the database as
 it was where the log starts. After a restart that snapshot is gone, and the chunks that are left are
-read as the rows are then. Some of their changes follow in the log once more, in order, so whoever
-applies all of them by key gets the same rows in the end.
+read as the rows are then. Some of their changes follow in the log once more, in order: applied by
+key, all of them together give the same rows in the end.
 """
 
 import time

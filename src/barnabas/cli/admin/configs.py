@@ -1,4 +1,4 @@
-"""`barnabas configs`: show and change settings of topics and brokers."""
+"""`barnabas configs`: show and change settings of topics, brokers and groups."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -21,11 +21,12 @@ class Kind(StrEnum):
 
     TOPIC = "topic"
     BROKER = "broker"
+    GROUP = "group"
 
 
-KindArgument = Annotated[Kind, typer.Argument(metavar="topic|broker", show_default=False)]
+KindArgument = Annotated[Kind, typer.Argument(metavar="topic|broker|group", show_default=False)]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Topic name or broker id.", show_default=False)
+    str, typer.Argument(metavar="NAME", help="Topic, group, or broker id.", show_default=False)
 ]
 
 
@@ -44,7 +45,7 @@ async def get(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Topic name or broker id. Default: all brokers.",
+            help="Topic, group, or broker id. Default: all brokers.",
             show_default=False,
         ),
     ] = None,
@@ -55,8 +56,8 @@ async def get(
     """Show changed settings, or all."""
     from barnabas.client.admin.configs import describe_configs
 
-    if kind is Kind.TOPIC and name is None:
-        raise UsageError("missing topic name; use `barnabas configs get topic NAME`")
+    if kind is not Kind.BROKER and name is None:
+        raise UsageError(f"missing {kind} name; use `barnabas configs get {kind} NAME`")
     async with session.connect() as cluster:
         names = [name] if name is not None else [str(each) for each in sorted(cluster.brokers)]
         described = await describe_configs(cluster, _resource_type(kind), names)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.partition_names import named_partitions
 from barnabas.cli.base.times import parse_time
+from barnabas.client.admin.group_offsets import group_offsets, set_group_offsets
 from barnabas.client.admin.groups import describe_group
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.offsets.list_offsets import NOT_FOUND, beginning_and_end, list_offsets
 from barnabas.errors import BrokerError
 from barnabas.wire.errors import ErrorCode
@@ -49,7 +49,7 @@ async def plan_reset(
         )
     if all_topics == bool(topics):
         raise UsageError("give either --topic TOPIC or --all-topics")
-    committed = await fetch_committed(cluster, group_id)
+    committed = await group_offsets(cluster, group_id)
     if all_topics:
         if not committed:
             raise CommandError(
@@ -79,7 +79,7 @@ async def apply_reset(cluster: ClusterClient, group_id: str, plan: Sequence[Move
             f"group {group_id} is {state}; stop its consumers first: offsets can only be reset "
             "while the group has no members"
         )
-    await commit_offsets(cluster, group_id, {move.partition: move.new for move in plan})
+    await set_group_offsets(cluster, group_id, {move.partition: move.new for move in plan})
 
 
 async def _wanted(

@@ -1,117 +1,99 @@
-"""`barnabas groups`: list, describe, reset and delete consumer groups."""
+"""`barnabas groups`: list, describe, reset and delete groups of all types."""
 
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 
 from barnabas.cli.base.command import CommandError, Session, cluster_command
-from barnabas.cli.base.output import Cell, counted, print_json, print_line, print_table, say
+from barnabas.cli.base.output import print_json, print_line, print_table, say
 
-if TYPE_CHECKING:
-    from barnabas.client.admin.groups import GroupMembers
-    from barnabas.client.connect.cluster_client import ClusterClient
-
-app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete consumer groups.")
+app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete groups.")
 
 Groups = Annotated[list[str], typer.Argument(metavar="GROUP", help="Groups.", show_default=False)]
 
 
-@app.command("list", epilog="Example: barnabas groups list")
+class Type(StrEnum):
+    """Types of groups."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+
+
+@app.command("list", epilog="Example: barnabas groups list --type consumer")
 @cluster_command
-async def list_(session: Session) -> None:
-    """List consumer groups."""
+async def list_(
+    session: Session,
+    types: Annotated[
+        list[Type] | None,
+        typer.Option("--type", help="Only groups of this type; may be repeated."),
+    ] = None,
+) -> None:
+    """List groups."""
+    from barnabas.client.admin.group_members import GroupType
     from barnabas.client.admin.groups import list_groups
 
     async with session.connect() as cluster:
-        groups = await list_groups(cluster)
+        groups = await list_groups(cluster, [GroupType(each.value) for each in types or ()])
     rows = [
-        (group.group_id, group.state, group.protocol_type, group.coordinator) for group in groups
+        (
+            group.group_id,
+            group.group_type.value,
+            group.state,
+            group.protocol_type,
+            group.coordinator,
+        )
+        for group in groups
     ]
     if session.as_json:
-        keys = ("group", "state", "protocol_type", "coordinator")
+        keys = ("group", "type", "state", "protocol_type", "coordinator")
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
-        print_table(("group", "state", "type", "coordinator"), rows)
+        print_table(("group", "type", "state", "protocol", "coordinator"), rows)
 
 
 @app.command("describe", epilog="Example: barnabas groups describe billing")
 @cluster_command
 async def describe(session: Session, groups: Groups) -> None:
     """Show members, assignments, committed offsets and lag."""
+    from barnabas.cli.admin.group_output import group_as_json, print_group
+    from barnabas.client.admin.group_offsets import describe_offsets
     from barnabas.client.admin.groups import describe_group
 
+    described = []
     async with session.connect() as cluster:
-        described = [
-            await _describe(cluster, await describe_group(cluster, group_id)) for group_id in groups
-        ]
+        for group_id in groups:
+            group = await describe_group(cluster, group_id)
+            described.append((group, await describe_offsets(cluster, group)))
     if session.as_json:
-        print_json(described)
+        print_json([group_as_json(*each) for each in described])
         return
-    for number, group in enumerate(described):
+    for number, each in enumerate(described):
         if number:
             print_line()
-        _print_group(group)
+        print_group(*each)
 
 
-async def _describe(cluster: "ClusterClient", group: "GroupMembers") -> dict[str, object]:
-    from barnabas.client.admin.group_offsets import describe_offsets
+@app.command("lag", epilog="Example: barnabas groups lag")
+@cluster_command
+async def lag(
+    session: Session,
+    groups: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[GROUP]...", help="Default: all groups.", show_default=False),
+    ] = None,
+) -> None:
+    """Show how far groups are behind, by topic."""
+    from barnabas.cli.admin.group_lag import lag_by_topic
 
-    offsets = [
-        {
-            "topic": partition.topic,
-            "partition": partition.partition,
-            "committed_offset": offset.committed,
-            "end_offset": offset.end,
-            "lag": offset.lag,
-            "member_id": offset.member_id,
-        }
-        for partition, offset in (await describe_offsets(cluster, group)).items()
-    ]
-    return {
-        "group": group.group_id,
-        "state": group.state,
-        "assignor": group.assignor,
-        "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "client_id": member.client_id,
-                "host": member.host,
-                "partitions": [[each.topic, each.partition] for each in member.partitions],
-            }
-            for member in group.members
-        ],
-        "offsets": offsets,
-    }
-
-
-def _print_group(group: dict[str, object]) -> None:
-    offsets, members = group["offsets"], group["members"]
-    assert isinstance(offsets, list)
-    assert isinstance(members, list)
-    lag = sum(row["lag"] or 0 for row in offsets)
-    print_line(
-        f"group {group['group']}: {group['state']}, {counted(len(members), 'member')}, lag {lag}"
-        + (f", assignor {group['assignor']}" if group["assignor"] else "")
-    )
-    keys = ("topic", "partition", "committed_offset", "end_offset", "lag", "member_id")
-    if offsets:
-        rows: list[list[Cell]] = [[row[key] for key in keys] for row in offsets]
-        print_table(("topic", "partition", "committed", "end", "lag", "member"), rows)
-    if members:
-        print_line()
-        print_table(
-            ("member", "client", "host", "partitions"),
-            [
-                (
-                    each["member_id"],
-                    each["client_id"],
-                    each["host"],
-                    " ".join(f"{topic}-{partition}" for topic, partition in each["partitions"]),
-                )
-                for each in members
-            ],
-        )
+    async with session.connect() as cluster:
+        rows = await lag_by_topic(cluster, groups or None)
+    if session.as_json:
+        print_json([row._asdict() for row in rows])
+    else:
+        print_table(("group", "topic", "partitions", "lag"), rows)
 
 
 @app.command(

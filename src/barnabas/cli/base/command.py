@@ -1,8 +1,9 @@
 """What all commands share: common options, running, and turning failures into exit codes.
 
 `cluster_command` makes a typer command from an async function whose first parameter is a
-`Session`; the other parameters are its own arguments. `--bootstrap`, `--json` and `--verbose` are
-added here, so that they are understood behind every command as well as before it.
+`Session`; the other parameters are its own arguments. `--bootstrap`, `--command-config`, `--json`
+and `--verbose` are added here, so that they are understood behind every command as well as before
+it.
 """
 
 import inspect
@@ -11,11 +12,13 @@ import sys
 import traceback
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 
 import typer
 
 from barnabas.cli.base import exit_codes
+from barnabas.cli.base.client_security import ClientConfig, CommandConfig
 from barnabas.cli.base.interrupt import raise_on_interrupt
 from barnabas.cli.base.output import say
 
@@ -50,6 +53,7 @@ class CommonOptions:
     bootstrap: str | None = None
     as_json: bool = False
     verbose: bool = False
+    command_config: Path | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class Session:
 
     bootstrap: str
     as_json: bool
+    config: ClientConfig
 
     def connect(
         self,
@@ -76,6 +81,7 @@ class Session:
             request_timeout_ms=request_timeout_ms,
             connect_timeout_ms=connect_timeout_ms,
             on_retry=WaitingNotice(),
+            security=self.config.security(),
         )
 
 
@@ -117,28 +123,35 @@ def cluster_command(
         bootstrap: str | None,
         as_json: bool,
         verbose: bool,
+        command_config: Path | None,
         **arguments: Any,
     ) -> None:
         before = common_options(ctx)
-        session = Session(
-            bootstrap
-            or before.bootstrap
-            or os.environ.get(BOOTSTRAP_VARIABLE)
-            or DEFAULT_BOOTSTRAP,
-            as_json or before.as_json,
-        )
 
         def call() -> int | None:
             from barnabas.cli.base.runner import run_async
 
+            config = ClientConfig(command_config or before.command_config)
+            servers = bootstrap_servers(bootstrap or before.bootstrap, config)
+            session = Session(servers, as_json or before.as_json, config)
             return run_async(function(session, **arguments))
 
         exit_with(call, verbose=verbose or before.verbose)
 
     as_json = Annotated[bool, typer.Option("--json", help=json_help)]
-    common = {"bootstrap": (Bootstrap, None), "as_json": (as_json, False)}
-    _take_over_signature(run, function, {**common, "verbose": (Verbose, False)})
+    common: dict[str, tuple[Any, object]] = {
+        "bootstrap": (Bootstrap, None),
+        "as_json": (as_json, False),
+        "command_config": (CommandConfig, None),
+        "verbose": (Verbose, False),
+    }
+    _take_over_signature(run, function, common)
     return run
+
+
+def bootstrap_servers(given: str | None, config: ClientConfig) -> str:
+    """The brokers to use, if the options have given these or none."""
+    return given or config.bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
 
 
 def common_options(ctx: typer.Context) -> CommonOptions:

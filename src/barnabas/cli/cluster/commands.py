@@ -187,17 +187,30 @@ async def move(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the move is complete.")
     ] = True,
+    throttle: Annotated[
+        int | None,
+        typer.Option(
+            "--throttle",
+            metavar="BYTES",
+            min=1,
+            help="Bytes per second that each node copies at most for this move.",
+        ),
+    ] = None,
 ) -> None:
     """Move replicas to other nodes, or change their number."""
     from barnabas.cli.cluster.move import cancel_moves, move_to
 
     if cancel == (to is not None):
         raise UsageError("give either --to ID,... or --cancel")
+    if throttle is not None and (cancel or not wait):
+        raise UsageError("--throttle needs --to and --wait: it ends with the move")
     async with session.connect() as cluster:
         if cancel:
             count = await cancel_moves(cluster, names)
         else:
-            count = await move_to(cluster, names or [], to or "", wait=wait)
+            count = await move_to(
+                cluster, names or [], to or "", wait=wait, bytes_per_second=throttle
+            )
     if session.as_json:
         print_json({"partitions": count, "cancelled": cancel, "done": cancel or wait})
         return

@@ -4,14 +4,22 @@ from collections.abc import Sequence
 
 from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.cli.base.partition_names import named_partitions
-from barnabas.cli.cluster.reassignments import begin, carry_out
+from barnabas.cli.cluster.reassignments import assignment_of, begin, carry_out
+from barnabas.cli.cluster.throttle import throttled
 from barnabas.client.admin.brokers import describe_cluster
 from barnabas.client.admin.reassignments import list_reassignments
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 
 
-async def move_to(cluster: ClusterClient, names: Sequence[str], to: str, *, wait: bool) -> int:
+async def move_to(
+    cluster: ClusterClient,
+    names: Sequence[str],
+    to: str,
+    *,
+    wait: bool,
+    bytes_per_second: int | None = None,
+) -> int:
     """Move partitions to the nodes that `to` lists; returns how many."""
     if not names:
         raise UsageError("nothing to move; name TOPIC or TOPIC:PARTITION")
@@ -26,7 +34,9 @@ async def move_to(cluster: ClusterClient, names: Sequence[str], to: str, *, wait
         )
     plan = rotate(partitions, nodes)
     if wait:
-        await carry_out(cluster, plan, "moving")
+        before = assignment_of(await cluster.refresh(None))
+        async with throttled(cluster, plan, before, bytes_per_second):
+            await carry_out(cluster, plan, "moving")
     else:
         await begin(cluster, plan)
     return len(plan)

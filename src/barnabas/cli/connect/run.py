@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
+from barnabas.cli.base.client_security import ClientConfig, CommandConfig
 from barnabas.cli.base.command import (
-    BOOTSTRAP_VARIABLE,
-    DEFAULT_BOOTSTRAP,
     Bootstrap,
     CommandError,
     UsageError,
     Verbose,
+    bootstrap_servers,
     common_options,
     exit_with,
 )
@@ -90,19 +90,20 @@ def run(
         typer.Option(metavar="N", min=0, help="Failures in a row before a connector is FAILED."),
     ] = 10,
     bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
     verbose: Verbose = False,
 ) -> None:
     """Run connectors until Ctrl-C or SIGTERM, or stand by for the instance that does.
 
     Connectors are managed by Kafka Connect's REST API, and by the other commands here.
     """
-    import os
-
     before = common_options(ctx)
-    if not pipelines.is_dir():
-        raise UsageError(f"--pipelines {pipelines} is not a directory")
 
     def call() -> int:
+        if not pipelines.is_dir():
+            raise UsageError(f"--pipelines {pipelines} is not a directory")
+        if advertise is not None:
+            _check_url(advertise)
         from barnabas.cli.base.runner import run_async
         from barnabas.spark.sessions.java import NoJava
 
@@ -111,16 +112,19 @@ def run(
             from barnabas.connect.settings import ServiceSettings
         except ImportError as missing:
             raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
+        from barnabas.cli.base.spark_master import check_master
+
+        given = parse_pairs(conf or [], "--conf")
+        check_master(master, given)
         level = logging.DEBUG if verbose or before.verbose else logging.INFO
         logging.basicConfig(
             level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
         )
         logging.getLogger("barnabas.connect").setLevel(level)
+        config = ClientConfig(command_config or before.command_config)
+        config.security()  # wrong settings are found before anything starts
         settings = ServiceSettings(
-            bootstrap
-            or before.bootstrap
-            or os.environ.get(BOOTSTRAP_VARIABLE)
-            or DEFAULT_BOOTSTRAP,
+            bootstrap_servers(bootstrap or before.bootstrap, config),
             checkpoints,
             pipelines,
             host,
@@ -131,9 +135,10 @@ def run(
             status_topic,
             replication_factor,
             master,
-            parse_pairs(conf or [], "--conf"),
+            given,
             memory,
             restarts,
+            security=config.security_settings,
         )
         try:
             received = run_async(serve(settings))
@@ -143,3 +148,14 @@ def run(
         return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED
 
     exit_with(call, verbose=verbose or before.verbose)
+
+
+def _check_url(text: str) -> None:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            f"--advertise {text}: a URL such as http://a:8083, or https://a if a proxy with TLS is "
+            "before it"
+        )

@@ -1,6 +1,5 @@
 """What the commands of `barnabas pipeline` share: arguments, and the pipelines they name."""
 
-import os
 import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -9,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.command import (
-    BOOTSTRAP_VARIABLE,
-    DEFAULT_BOOTSTRAP,
-    CommandError,
-    UsageError,
-)
+from barnabas.cli.base.client_security import ClientConfig
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, bootstrap_servers
 
 if TYPE_CHECKING:
+    from barnabas.spark.cluster.cluster_address import ClusterAddress
     from barnabas.spark.pipelines import Pipeline
 
 
@@ -124,6 +120,12 @@ def start_quietly(path: Path) -> object:
     return start_spark(SparkOptions(path, "definitions", master="local[1]"))
 
 
-def bootstrap_of(given: str | None) -> str:
-    """The brokers to use."""
-    return given or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+def cluster_of(
+    bootstrap: str | None, command_config: Path | None, before: CommonOptions
+) -> "ClusterAddress":
+    """The cluster that the options of a command name; raises `InvalidArgument`."""
+    from barnabas.spark.cluster.cluster_address import ClusterAddress
+
+    config = ClientConfig(command_config or before.command_config)
+    servers = bootstrap_servers(bootstrap or before.bootstrap, config)
+    return ClusterAddress(servers, config.security_settings)

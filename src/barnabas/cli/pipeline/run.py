@@ -17,6 +17,7 @@ from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.startup_checks import check_before_start
 from barnabas.cli.pipeline.view import view_for
 from barnabas.cli.pipeline.watch import DefinitionFollower
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.definition.definitions import BadDefinition
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
@@ -38,7 +39,7 @@ class RunOptions:
     """Options of the command line."""
 
     spark: SparkOptions
-    bootstrap: str
+    cluster: ClusterAddress
     once: bool
     max_restarts: int | None
     as_json: bool
@@ -76,7 +77,7 @@ def run_pipelines(
     """
     check_before_start(
         pipelines,
-        options.bootstrap,
+        options.cluster,
         options.spark.folder,
         once=options.once,
         keep_going=options.keep_going,
@@ -127,11 +128,12 @@ def _run(
     run = PipelineRun(
         spark,
         pipelines,
-        options.bootstrap,
+        options.cluster.bootstrap_servers,
         options.spark.folder,
         once=options.once,
         max_restarts=options.max_restarts,
         keep_going=options.keep_going,
+        security=options.cluster.security,
     )
     follower = None if options.follow is None else options.follow(run)
     ui = spark.sparkContext.uiWebUrl

@@ -20,7 +20,6 @@ from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
 from barnabas.spark.sessions.combined_conf import combined
-from barnabas.spark.sessions.tuned_session import REMOTE
 
 _STDERR = 2
 _WITHOUT_A_PAGE = {"spark.ui.enabled": "false"}
@@ -76,16 +75,6 @@ class SparkOptions:
             sys.stderr.flush()
             os.dup2(kept, _STDERR)
             os.close(kept)
-
-
-def check_master(master: str) -> None:
-    """Raise if it is not one that pipelines can run on."""
-    if master.startswith(REMOTE):
-        raise UsageError(
-            f"--master {master}: pipelines do not run through Spark Connect, which shows too "
-            "little of a query to supervise it; use the cluster's own master, as "
-            "spark://HOST:7077, or run the command where the server runs"
-        )
 
 
 def check_writable(options: SparkOptions) -> None:

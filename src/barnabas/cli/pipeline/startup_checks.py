@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
 from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.sync.admin import Admin
@@ -12,7 +13,7 @@ from barnabas.sync.admin import Admin
 
 def check_before_start(
     pipelines: Iterable[Pipeline],
-    bootstrap: str,
+    cluster: ClusterAddress,
     folder: RunFolder,
     *,
     once: bool,
@@ -40,33 +41,30 @@ def check_before_start(
         for source in each.sources.values()
         for topic in source.required_topics
     }
-    written = {topic: each.name for each in known for topic in _written(each)}
+    written = {topic: each.name for each in known for topic in each.written_topics}
     if not read and not written:
         return
-    with Admin(bootstrap) as admin:
+    with Admin(cluster.bootstrap_servers, security=cluster.security) as admin:
         there = admin.topics(internal=True).keys()
     # A topic that one pipeline reads and another one writes comes with its first record.
     uses = {topic: f"read by pipeline {name}" for topic, name in read.items()}
     uses |= {topic: f"written by pipeline {name}" for topic, name in written.items()}
     missing = {topic: uses[topic] for topic in sorted(uses.keys() - there)}
     if once and any(topic not in written for topic in missing):
-        raise CommandError(_error(missing))
+        raise CommandError(_error(missing, is_secured=bool(cluster.security)))
     for topic, use in missing.items():
-        say(f"topic {topic}, {use}, does not exist: barnabas topics create {topic}")
+        say(_error({topic: use}, is_secured=bool(cluster.security)))
 
 
-def _written(pipeline: Pipeline) -> list[str]:
-    """The topics that it writes to in the pipelines' cluster."""
-    letters = [each.dead_letter_topic for each in pipeline.sources.values() if each.required_topics]
-    return [*pipeline.sink.required_topics, *(each for each in letters if each is not None)]
-
-
-def _error(missing: dict[str, str]) -> str:
+def _error(missing: dict[str, str], *, is_secured: bool) -> str:
+    """Brokers do not tell a user that may not describe a topic whether it exists."""
     if len(missing) == 1:
         ((topic, use),) = missing.items()
-        return f"topic {topic}, {use}, does not exist: barnabas topics create {topic}"
+        hidden = ", or this user may not describe it" if is_secured else ""
+        return f"topic {topic}, {use}, does not exist{hidden}: barnabas topics create {topic}"
     lines = [f"  {topic}, {use}" for topic, use in missing.items()]
-    heading = f"{len(missing)} topics do not exist:"
+    hidden = ", or this user may not describe them" if is_secured else ""
+    heading = f"{len(missing)} topics do not exist{hidden}:"
     return "\n".join([heading, *lines, "create each: barnabas topics create NAME"])
 
 

@@ -18,6 +18,7 @@ Examples:
   barnabas consume orders --from-beginning --print key,value
   barnabas consume orders --from-time '10m ago' --no-follow --json
   barnabas consume orders --group billing --format '%t/%p@%o: %k -> %v'
+  barnabas consume jobs --share workers --from-beginning --timeout 5
 """
 
 
@@ -26,6 +27,13 @@ class Isolation(StrEnum):
 
     UNCOMMITTED = "read_uncommitted"
     COMMITTED = "read_committed"
+
+
+class GroupProtocol(StrEnum):
+    """How a member gets its partitions."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
 
 
 _DESERIALIZERS = "Format of keys: string, long (8 bytes), json, hex or raw."
@@ -71,6 +79,17 @@ async def consume(
             "-g",
             metavar="GROUP",
             help="Join this consumer group, and commit offsets.",
+        ),
+    ] = None,
+    group_protocol: Annotated[
+        GroupProtocol,
+        typer.Option(help="Protocol of --group: members assign partitions, or the coordinator."),
+    ] = GroupProtocol.CLASSIC,
+    share: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GROUP",
+            help="Join this share group, and accept each record after it is printed.",
         ),
     ] = None,
     max_messages: Annotated[
@@ -128,6 +147,8 @@ async def consume(
 
     Without a group, reading starts at the next new record, or at the oldest one with --no-follow.
     With a group, it starts at the committed offsets, and offsets of printed records are committed.
+    A share group remembers every record that was accepted; a new one starts at the end, or at the
+    oldest record with --from-beginning.
     """
     from barnabas.cli.base.topic_names import no_such_topic, topic_exists
     from barnabas.cli.records import record_format
@@ -155,6 +176,18 @@ async def consume(
         for topic in topics:
             if not await topic_exists(cluster, topic):
                 raise await no_such_topic(cluster, topic, "see `barnabas topics list`")
+        if share is not None:
+            if group is not None or offset is not None or from_time is not None or partition:
+                raise UsageError(
+                    "--share cannot be combined with --group, --offset, --from-time or --partition"
+                )
+            if not follow:
+                raise UsageError("--share has no end to stop at; use --timeout or --max-messages")
+            from barnabas.cli.records.consume_share import consume_share
+
+            return await consume_share(
+                session, share, topics, "earliest" if from_beginning else None, render, limits
+            )
         if group is None:
             return await consume_partitions(
                 session, cluster, topics, partition, start, render, limits, level
@@ -164,7 +197,9 @@ async def consume(
                 "--group cannot be combined with --offset, --from-time or --partition; change the "
                 "offsets of a group with `barnabas groups reset-offsets`"
             )
-        return await consume_group(session, cluster, group, topics, start, render, limits, level)
+        return await consume_group(
+            session, cluster, group, group_protocol.value, topics, start, render, limits, level
+        )
 
 
 def _safe_for_terminals(render: "Renderer") -> "Renderer":

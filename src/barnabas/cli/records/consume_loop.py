@@ -15,13 +15,13 @@ from barnabas.cli.records.standard_streams import StdoutWriter
 from barnabas.cli.records.start_offsets import Start, start_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.consumer_options import IsolationName
+from barnabas.client.consumer.consumer_options import GroupProtocolName, IsolationName
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, list_offsets
 from barnabas.records.message import Message
 from barnabas.records.record import Record
 
-_POLL_S = 0.5
+POLL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Limits:
     timeout_s: float | None
 
 
-class _Printer:
+class Printer:
     """Prints messages and counts them, up to the limits. `done` gets each that was printed."""
 
     def __init__(
@@ -158,17 +158,19 @@ async def consume_partitions(
         on_data_loss="earliest",
         isolation=_name(isolation),
         client_id=CLIENT_ID,
+        security=session.config.security_settings,
     ) as consumer:
         await consumer.assign(offsets)
         if ends is not None:
             await ends.assigned(partitions)
-        return await _read(consumer, _Printer(render, limits), limits, ends)
+        return await _read(consumer, Printer(render, limits), limits, ends)
 
 
 async def consume_group(
     session: Session,
     cluster: ClusterClient,
     group_id: str,
+    group_protocol: GroupProtocolName,
     topics: Sequence[str],
     start: Start,
     render: Renderer,
@@ -189,21 +191,23 @@ async def consume_group(
         session.bootstrap,
         topics,
         group=group_id,
+        group_protocol=group_protocol,
         start=where,
         on_data_loss=where,
         commit="done",
         isolation=_name(isolation),
         on_assigned=assigned,
         client_id=CLIENT_ID,
+        security=session.config.security_settings,
     )
     async with consumer:
-        return await _read(consumer, _Printer(render, limits, consumer.done), limits, ends)
+        return await _read(consumer, Printer(render, limits, consumer.done), limits, ends)
 
 
 async def _read(
-    consumer: Consumer, printer: _Printer, limits: Limits, ends: EndOffsets | None
+    consumer: Consumer, printer: Printer, limits: Limits, ends: EndOffsets | None
 ) -> int:
-    poll_s = _POLL_S if limits.timeout_s is None else min(_POLL_S, limits.timeout_s)
+    poll_s = POLL_S if limits.timeout_s is None else min(POLL_S, limits.timeout_s)
     while printer.left != 0:
         if ends is not None and await ends.reached(consumer):
             break

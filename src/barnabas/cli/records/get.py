@@ -57,7 +57,15 @@ async def get(
     async with session.connect() as cluster:
         if not await topic_exists(cluster, topic):
             raise await no_such_topic(cluster, topic, "see `barnabas topics list`")
-        found = await last_record(session.bootstrap, cluster, topic, wanted, partition, CLIENT_ID)
+        found = await last_record(
+            session.bootstrap,
+            cluster,
+            topic,
+            wanted,
+            partition,
+            CLIENT_ID,
+            session.config.security_settings,
+        )
     if found is None or found[1].value is None:
         say(f"topic {topic} has no value for key {key}")
         return exit_codes.FAILURE

@@ -1,6 +1,6 @@
 """The last record of a key in a topic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from barnabas.aio.consumer import Consumer
 from barnabas.cli.records.consume_loop import EndOffsets, named_partitions
@@ -22,6 +22,7 @@ async def last_record(
     key: bytes,
     only: Sequence[int] | None,
     client_id: str,
+    security: Mapping[str, str],
 ) -> tuple[TopicPartition, Record] | None:
     """What is committed now; None if there is none.
 
@@ -33,7 +34,9 @@ async def last_record(
     offsets = await start_offsets(cluster, partitions, Start(timestamp=EARLIEST), isolation)
     ends = EndOffsets(cluster, isolation)
     found: dict[int, Message] = {}
-    async with Consumer(bootstrap, on_data_loss="earliest", client_id=client_id) as consumer:
+    async with Consumer(
+        bootstrap, on_data_loss="earliest", client_id=client_id, security=security
+    ) as consumer:
         await consumer.assign(offsets)
         await ends.assigned(partitions)
         while not await ends.reached(consumer):

@@ -3,14 +3,25 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import CommandError, Verbose, common_options, exit_with
+from barnabas.cli.base.client_security import CONFIG_VARIABLE
+from barnabas.cli.base.command import (
+    BOOTSTRAP_VARIABLE,
+    CommandError,
+    Verbose,
+    common_options,
+    exit_with,
+)
 from barnabas.cli.base.output import say
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.cli.base.properties import read_properties
+
+if TYPE_CHECKING:
+    from barnabas.cli.server.secure import SecuredData
 
 EPILOG = """\b
 Settings have Kafka's names. Sources, each overriding those before it: --config,
@@ -20,10 +31,12 @@ environment variables such as BARNABAS_NUM_PARTITIONS=3, --set, other options.
 Examples:
   barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
   barnabas server --nodes 3
+  barnabas server --nodes 3 --secure
   barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
 """
 MAX_NODES = 100
 _PREFIX = "BARNABAS_"
+_OF_COMMANDS = (BOOTSTRAP_VARIABLE, CONFIG_VARIABLE)
 
 
 def server(
@@ -65,6 +78,14 @@ def server(
             max=MAX_NODES,
         ),
     ] = None,
+    secure: Annotated[
+        bool,
+        typer.Option(
+            "--secure",
+            help="TLS, users with passwords, and access rules. The first start makes a private "
+            "CA, certificates and an administrator, in DIR/security.",
+        ),
+    ] = False,
     voters: Annotated[
         str | None,
         typer.Option(
@@ -100,32 +121,59 @@ def server(
 
         try:
             # Aliases are resolved in each source, so that later sources take precedence.
-            properties = with_aliases(_read_properties(config) if config is not None else {})
+            in_file = {} if config is None else read_properties(config, "--config")
+            properties = with_aliases(in_file)
             properties |= _from_environment(os.environ, BROKER_CONFIGS)
             properties |= with_aliases(parse_pairs(settings or [], "--set"))
             properties |= {name: value for name, value in options.items() if value is not None}
-            return _run_node(properties) if nodes is None else _run_nodes(properties, nodes)
+            if nodes is None:
+                return _run_node(properties, secure=secure)
+            return _run_nodes(properties, nodes, secure=secure)
         except (ConfigError, InvalidConfigError) as error:
             raise CommandError(str(error), exit_codes.USAGE) from error
 
     exit_with(run, verbose=verbose or common_options(ctx).verbose)
 
 
-def _run_node(properties: Mapping[str, str]) -> int:
+def _run_node(properties: dict[str, str], *, secure: bool) -> int:
     from barnabas.broker.quorum.configured_voters import configured_voters
     from barnabas.broker.server import run
     from barnabas.broker.settings.config import BrokerConfig
-    from barnabas.cli.server.local_nodes import check_single_directory
+    from barnabas.cli.server.local_nodes import check_not_secured, check_single_directory
 
+    if secure:
+        secured = _secured_data(properties)
+        if "controller.quorum.voters" in properties:
+            raise CommandError(
+                "--voters can't be combined with --secure; make the files of a cluster on several "
+                "machines with `barnabas security init`",
+                exit_codes.USAGE,
+            )
+        properties = secured.prepare(properties, 1)
+        address = properties.get("advertised.listeners", properties["listeners"])
+        say(secured.how_to_connect(address.partition("://")[2]))
+    else:
+        check_not_secured(properties)
     configured_voters(BrokerConfig(properties))
     check_single_directory(properties)
     return run(properties)
 
 
-def _run_nodes(properties: Mapping[str, str], count: int) -> int:
-    from barnabas.cli.server.local_nodes import check_ports, make_secret, plan_nodes
+def _run_nodes(properties: dict[str, str], count: int, *, secure: bool) -> int:
+    from barnabas.cli.server.local_nodes import (
+        check_not_secured,
+        check_ports,
+        make_secret,
+        plan_nodes,
+    )
     from barnabas.cli.server.supervisor import supervise
 
+    if secure:
+        secured = _secured_data(properties)
+        planned = secured.secured(plan_nodes(secured.prepare(properties, count), count))
+        check_ports(planned)
+        return supervise(planned, secured.how_to_connect)
+    check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)
     if "cluster.secret.file" not in properties:
@@ -133,44 +181,29 @@ def _run_nodes(properties: Mapping[str, str], count: int) -> int:
     return supervise(planned)
 
 
-def _read_properties(path: Path) -> dict[str, str]:
-    """Read a Java properties file: NAME=VALUE or NAME: VALUE, comments with # or !.
-
-    Line continuations and escapes are left out: no setting of a broker needs them.
-    """
+def _secured_data(properties: Mapping[str, str]) -> "SecuredData":
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"--config {path}: {error}", exit_codes.USAGE) from error
-    properties = {}
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if not text or text[0] in "#!":
-            continue
-        separator = min((each for each in "=:" if each in text), key=text.index, default=None)
-        if separator is None:
-            raise CommandError(
-                f"{path}, line {number}: expected NAME=VALUE, found {text!r}", exit_codes.USAGE
-            )
-        name, _, value = text.partition(separator)
-        properties[name.strip()] = value.strip()
-    return properties
+        from barnabas.cli.server.secure import SecuredData
+    except ImportError as error:  # of an extra
+        raise CommandError(str(error)) from error
+    return SecuredData(properties)
 
 
 def _from_environment(
     environment: Mapping[str, str], known: Mapping[str, object]
 ) -> dict[str, str]:
     """Settings from variables like BARNABAS_LOG_DIRS; one that names no setting is reported."""
+    from barnabas.client.connect.security_settings import SECURITY_SETTINGS
     from barnabas.metadata.config_values import did_you_mean
 
     properties = {}
     for variable, value in environment.items():
-        if not variable.startswith(_PREFIX) or variable == "BARNABAS_BOOTSTRAP":
+        if not variable.startswith(_PREFIX) or variable in _OF_COMMANDS:
             continue
         name = variable.removeprefix(_PREFIX).lower().replace("_", ".")
         if name in known:
             properties[name] = value
-        else:
+        elif name not in SECURITY_SETTINGS:  # those are of commands that connect
             hint = did_you_mean(name, known)
             say(f"warning: ignored {variable}: there is no setting {name!r}{hint}")
     return properties

@@ -12,13 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.broker.monitoring.metrics_listener import SETTING as METRICS
+from barnabas.broker.monitoring.metrics_listener import metrics_address
 from barnabas.broker.net.cluster_secret import NEW_BYTES, SECRET_FILE, new_secret, write_secret
 from barnabas.broker.net.cluster_secret import SETTING as SECRET
-from barnabas.broker.net.listeners import bind, parse_listener
+from barnabas.broker.net.listener import OPEN
+from barnabas.broker.net.listeners import bind
 from barnabas.broker.quorum.configured_voters import SETTING as VOTERS
 from barnabas.broker.quorum.configured_voters import Voter, format_voters
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.named_listeners import NamedListener, NamedListeners
 from barnabas.log import OsDisk
 from barnabas.log.directory.data_directory import META_FILE
 from barnabas.wire.endpoint import Address
@@ -26,6 +30,11 @@ from barnabas.wire.endpoint import Address
 _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)
 _NUMBERED = ("node.id", VOTERS)
+
+SECURITY_FOLDER = "security"
+"""Where `--secure` keeps its files, in the data directory."""
+SECURITY_SETTINGS = frozenset({"ssl.keystore.location", "authorizer.class.name", SECRET})
+"""Settings that `--secure` sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,8 @@ class LocalNode:
     node_id: int
     address: Address
     properties: Mapping[str, str]
+    is_open: bool = True
+    """Whether anybody may connect to that address, without TLS and without signing in."""
 
     @property
     def name(self) -> str:
@@ -47,43 +58,69 @@ def node_name(node_id: int) -> str:
 
 def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     """Settings for each of `count` nodes, from those given for all. Raises `ConfigError`."""
-    given = BrokerConfig(properties).static
+    config = BrokerConfig(properties)
     for name in _NUMBERED:
         if name in properties:
             raise ConfigError(
                 f"{name}={properties[name]} cannot be combined with --nodes, which numbers the "
                 "nodes from 1 and makes all of them voters"
             )
-    listen = _base_address(given, "listeners")
-    assert listen is not None
-    advertised = _base_address(given, "advertised.listeners")
-    if listen.is_wildcard and advertised is None:
-        raise ConfigError(
-            f"listeners={listen}: --nodes with a wildcard address needs --advertise HOST:PORT, the "
-            "address at which clients reach the first node"
-        )
-    directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
+    for listener in config.listeners:
+        if listener.address.is_wildcard and listener.advertised is None:
+            raise ConfigError(
+                f"listeners={listener.address}: --nodes with a wildcard address needs --advertise "
+                "HOST:PORT, the address at which clients reach the first node"
+            )
+    directory = data_directory(properties)
     check_directory(directory)
-    ports = _ports(listen, count)
-    inside = "localhost" if listen.is_wildcard else listen.host
-    voters = [Voter(number, Address(inside, port)) for number, port in enumerate(ports, 1)]
+    ports = _ports_by_listener(config, count)
+    inter_broker = config.listeners.inter_broker
+    voters = [
+        Voter(number, Address(_inside(inter_broker), port))
+        for number, port in enumerate(ports[inter_broker.name], 1)
+    ]
     secret = {SECRET: properties.get(SECRET, str(directory.absolute() / SECRET_FILE))}
     nodes = []
-    for number, port in enumerate(ports, 1):
+    for index in range(count):
+        bound = [Address(each.address.host, ports[each.name][index]) for each in config.listeners]
+        reached = [_advertised(each, ports[each.name], index) for each in config.listeners]
         own = {
             **properties,
             **secret,
-            "node.id": str(number),
-            "listeners": str(Address(listen.host, port)),
-            "log.dirs": str(directory / node_name(number)),
+            "node.id": str(index + 1),
+            "listeners": _format(config.listeners, bound),
+            "log.dirs": str(directory / node_name(index + 1)),
             VOTERS: format_voters(voters),
         }
-        reached = Address(inside, port)
-        if advertised is not None:
-            reached = Address(advertised.host, (advertised.port or ports[0]) + port - ports[0])
-            own["advertised.listeners"] = str(reached)
-        nodes.append(LocalNode(number, reached, own))
+        metrics = properties.get(METRICS)
+        if metrics:
+            first = metrics_address(metrics)
+            port = first.port and first.port + index
+            own[METRICS] = str(Address(first.host, port))
+        if any(each.advertised for each in config.listeners):
+            own["advertised.listeners"] = _format(config.listeners, reached)
+        is_open = config.listeners.every[0].protocol is OPEN.protocol
+        nodes.append(LocalNode(index + 1, reached[0], own, is_open))
     return nodes
+
+
+def _inside(listener: NamedListener) -> str:
+    """The host by which the nodes, on this machine, reach each other."""
+    return "localhost" if listener.address.is_wildcard else listener.address.host
+
+
+def _advertised(listener: NamedListener, ports: Sequence[int], index: int) -> Address:
+    if listener.advertised is None:
+        return Address(_inside(listener), ports[index])
+    first = listener.advertised.port or ports[0]
+    return Address(listener.advertised.host, first + ports[index] - ports[0])
+
+
+def _format(listeners: NamedListeners, addresses: Sequence[Address]) -> str:
+    if [each.name for each in listeners] == [OPEN.name]:
+        return str(addresses[0])
+    pairs = zip(listeners, addresses, strict=True)
+    return ",".join(f"{listener.name}://{address}" for listener, address in pairs)
 
 
 def make_secret(nodes: Sequence[LocalNode]) -> None:
@@ -101,8 +138,24 @@ def check_ports(nodes: Sequence[LocalNode]) -> None:
     """Raise `ConfigError` if one of the nodes could not listen, before any of them is started."""
     with contextlib.ExitStack() as held:  # all at a time: two nodes can not share a port either
         for node in nodes:
-            for listening in bind(parse_listener(node.properties["listeners"], "listeners")):
-                held.enter_context(listening)
+            for listener in BrokerConfig(node.properties).listeners:
+                for listening in bind(listener.address):
+                    held.enter_context(listening)
+
+
+def data_directory(properties: Mapping[str, str]) -> Path:
+    return Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
+
+
+def check_not_secured(properties: Mapping[str, str]) -> None:
+    """Do not open a secured cluster because of a forgotten option. Raises `ConfigError`."""
+    directory = data_directory(properties)
+    if (directory / SECURITY_FOLDER).exists() and not SECURITY_SETTINGS & properties.keys():
+        raise ConfigError(
+            f"{directory} holds a secured cluster: start it with --secure, or with settings of "
+            f"your own that secure it. To open it to everybody, remove "
+            f"{directory / SECURITY_FOLDER}"
+        )
 
 
 def check_directory(directory: Path) -> None:
@@ -116,12 +169,18 @@ def check_directory(directory: Path) -> None:
 
 def check_single_directory(properties: Mapping[str, str]) -> None:
     """And the other way round."""
-    directory = Path(properties.get("log.dirs") or BROKER_CONFIGS["log.dirs"].default or "")
+    directory = data_directory(properties)
     if (directory / node_name(1) / META_FILE).exists() and not (directory / META_FILE).exists():
         raise ConfigError(
             f"{directory} holds the data of a local cluster; start it with --nodes, or choose "
             f"the directory of one node, such as {directory / node_name(1)}"
         )
+
+
+def cluster_id_of(directory: Path) -> str:
+    """The id of the cluster that the data of a node belongs to."""
+    lines = (directory / META_FILE).read_text(encoding="utf-8").splitlines()
+    return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
 
 
 def nodes_beyond(directory: Path, count: int) -> list[str]:
@@ -130,9 +189,15 @@ def nodes_beyond(directory: Path, count: int) -> list[str]:
     return [node_name(n) for n in sorted(int(n) for n in numbers if n.isdecimal()) if n > count]
 
 
-def _base_address(properties: Mapping[str, str], setting: str) -> Address | None:
-    text = properties.get(setting, BROKER_CONFIGS[setting].default)
-    return None if text is None else parse_listener(text, setting)
+def _ports_by_listener(config: BrokerConfig, count: int) -> dict[str, list[int]]:
+    ports = {each.name: _ports(each.address, count) for each in config.listeners}
+    taken = [port for each in ports.values() for port in each]
+    if len(set(taken)) < len(taken):
+        raise ConfigError(
+            f"listeners={config.node.listeners}: {count} nodes need {count} consecutive ports for "
+            "each listener; choose ports that are further apart"
+        )
+    return ports
 
 
 def _ports(listen: Address, count: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
@@ -11,6 +12,7 @@ from typing import TextIO
 from barnabas.backoff import Backoff
 from barnabas.cli.base import exit_codes
 from barnabas.cli.server.local_nodes import LocalNode
+from barnabas.cli.server.secret_settings import as_arguments, as_environment
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
@@ -78,11 +80,12 @@ class NodeProcess:
             sys.executable,
             "-m",
             "barnabas.cli.server.supervised_node",
-            *(f"{name}={value}" for name, value in self.node.properties.items()),
+            *as_arguments(self.node.properties),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             process_group=0,
+            env={**os.environ, **as_environment(self.node.properties)},
         )
         self._process = process
         if self._stopping.is_set():

@@ -7,14 +7,14 @@ the second one kills them.
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from barnabas import __version__
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
-from barnabas.cli.server.local_nodes import LocalNode, nodes_beyond
+from barnabas.cli.server.local_nodes import LocalNode, cluster_id_of, nodes_beyond
 from barnabas.cli.server.node_process import NodeProcess
 from barnabas.client.admin.brokers import describe_cluster
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -25,10 +25,15 @@ _LOOK_EVERY_S = 0.1
 _SILENCE_S = 15.0
 
 
-def supervise(nodes: Sequence[LocalNode]) -> int:
-    """Run the nodes until a signal; the exit code."""
+def supervise(
+    nodes: Sequence[LocalNode], how_to_connect: Callable[[str], str] | None = None
+) -> int:
+    """Run the nodes until a signal; the exit code.
+
+    `how_to_connect` says it, given the bootstrap servers, when the cluster is ready.
+    """
     try:
-        return asyncio.run(Supervisor(nodes).run())
+        return asyncio.run(Supervisor(nodes, how_to_connect).run())
     finally:
         discard_unwritten()
 
@@ -36,9 +41,12 @@ def supervise(nodes: Sequence[LocalNode]) -> int:
 class Supervisor:
     """The nodes of one cluster."""
 
-    def __init__(self, nodes: Sequence[LocalNode]) -> None:
+    def __init__(
+        self, nodes: Sequence[LocalNode], how_to_connect: Callable[[str], str] | None = None
+    ) -> None:
         width = max(len(node.name) for node in nodes)
         self._processes = [NodeProcess(node, say, width) for node in nodes]
+        self._how_to_connect = how_to_connect
         self._stop = asyncio.Event()
         self._killed = False
 
@@ -99,10 +107,19 @@ class Supervisor:
             f"Barnabas {__version__}: {count} node{'s' * (count > 1)}, bootstrap servers "
             f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})"
         )
+        if self._how_to_connect is not None:
+            announce(self._how_to_connect(self.bootstrap))
         return exit_codes.OK
 
     async def _wait_for_members(self) -> str:
-        """Return the cluster's id once all nodes belong to it."""
+        """Return the cluster's id once all nodes belong to it.
+
+        The supervisor has no certificate and no password. If nodes ask for them, that each node has
+        said that it is ready has to suffice.
+        """
+        first = self._processes[0].node
+        if not first.is_open:
+            return cluster_id_of(Path(first.properties["log.dirs"]))
         loop = asyncio.get_running_loop()
         silent_until = loop.time() + _SILENCE_S
         while True:

@@ -25,6 +25,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -35,6 +36,7 @@ from barnabas.connect.driver.lease import Lease
 from barnabas.connect.driver.warm_up import warm_up
 from barnabas.errors import BarnabasError
 from barnabas.spark import session
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet, log_to
@@ -61,11 +63,12 @@ class Driver:
         threading.Thread(target=self._listen, name="service", daemon=True).start()
         conf = combined(log_to(Path(self._options["log"])), self._options["conf"])
         spark = session("barnabas connect", self._options["master"], **conf)
+        cluster = ClusterAddress(self._options["bootstrap"], self._options["security"])
         if self._options["warm_up"]:
-            warm_up(spark, self._options["bootstrap"], self._options["warm_up"])
+            warm_up(spark, cluster, self._options["warm_up"])
         hosted = HostedConnectors(
             spark,
-            self._options["bootstrap"],
+            cluster,
             RunFolder(Path(self._options["folder"]), self._options["checkpoints"]),
             Path(self._options["pipelines"]),
             self._options["restarts"],
@@ -115,7 +118,7 @@ class Driver:
                 hosted.stop_all()
                 self._say({"event": "reply", "id": command["id"], "error": None})
             case "check_reset":
-                self._reset(command, hosted.check_reset)
+                self._reset(command, partial(hosted.check_reset, changed=command["changed"]))
             case "reset":
                 self._reset(command, hosted.reset)
             case "end":

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.backoff import Backoff
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.connectors.connector import connector_of
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
@@ -62,14 +63,21 @@ class HostedConnectors:
     """Starts and stops connectors, and says how they are."""
 
     def __init__(
-        self, spark: SparkSession, bootstrap: str, folder: RunFolder, files: Path, restarts: int
+        self,
+        spark: SparkSession,
+        cluster: ClusterAddress,
+        folder: RunFolder,
+        files: Path,
+        restarts: int,
     ) -> None:
         self._spark = spark
-        self._bootstrap = bootstrap
+        self._cluster = cluster
         self._folder = folder
         self._files = files
         self._restarts = restarts
-        self._run = PipelineRun(spark, [], bootstrap, folder)
+        self._run = PipelineRun(
+            spark, [], cluster.bootstrap_servers, folder, security=cluster.security
+        )
         self._hosted: dict[str, Hosted] = {}
         self._restarted: dict[str, tuple[int, float]] = {}
         """How often queries were restarted, and when they last were."""
@@ -95,9 +103,17 @@ class HostedConnectors:
         for query in list(self._run.queries):
             self._run.remove(query.name)
 
-    def check_reset(self, config: Mapping[str, str], start: Offsets | None) -> list[Pipeline]:
-        """The pipelines that a reset concerns; raises `BarnabasError` if they can't be reset."""
+    def check_reset(
+        self, config: Mapping[str, str], start: Offsets | None, changed: Iterable[str] = ()
+    ) -> list[Pipeline]:
+        """The pipelines that a reset concerns; raises `BarnabasError` if they can't be reset.
+
+        `changed` are topics that they have to read.
+        """
         pipelines = self._pipelines(config, start)
+        for topic in changed:
+            if not any(each.reads(topic) for one in pipelines for each in one.sources.values()):
+                raise InvalidArgument(f"topic {topic} is not read by this connector")
         for each in pipelines:
             self._folder.check_can_reset(each.name)
         what_is_there(self._folder, pipelines, tables=False)
@@ -202,14 +218,14 @@ class HostedConnectors:
         """Create the topics that it writes, as far as they are known."""
         if config.get("topic.creation.enable", "true").lower() != "true":
             return
-        wanted = {topic for each in pipelines for topic in _written(each)}
+        wanted = {topic for each in pipelines for topic in each.written_topics}
         if config.get("connector.class") != PIPELINE:
             wanted |= {*connector_of(config, self._files).topics}
         if not wanted:
             return
         partitions = int(config.get("topic.creation.default.partitions", "-1"))
         replicas = int(config.get("topic.creation.default.replication.factor", "-1"))
-        with Admin(self._bootstrap) as admin:
+        with Admin(self._cluster.bootstrap_servers, security=self._cluster.security) as admin:
             for topic in sorted(wanted):
                 admin.create_topic(
                     topic,
@@ -229,11 +245,6 @@ def _starting_at(pipeline: Pipeline, start: Offsets) -> Pipeline:
         for name, each in pipeline.sources.items()
     }
     return replace(pipeline, sources=sources)
-
-
-def _written(pipeline: Pipeline) -> list[str]:
-    letters = [each.dead_letter_topic for each in pipeline.sources.values() if each.required_topics]
-    return [*pipeline.sink.required_topics, *(each for each in letters if each is not None)]
 
 
 def _topics(pipelines: list[Pipeline]) -> list[str]:

@@ -2,13 +2,15 @@
 
 The service passes on, with every heartbeat that the brokers acknowledge, until when it leads. What
 has not stopped by then is ended by force, together with Spark: another instance may have started
-the same queries. Times are those of the machine's monotonic clock, which all processes share.
+the same queries. Times are those of `lease_clock`, which all processes of a machine share.
 """
 
 import os
 import threading
 from collections.abc import Callable
-from time import monotonic, sleep
+from time import sleep
+
+from barnabas.connect.lease_clock import lease_time
 
 _LOOK_S = 0.1
 _GRACE_S = 0.8
@@ -25,7 +27,7 @@ class Lease:
 
     @property
     def is_valid(self) -> bool:
-        return monotonic() < self._until
+        return lease_time() < self._until
 
     def extend(self, until: float) -> None:
         self._until = until
@@ -35,7 +37,7 @@ class Lease:
         threading.Thread(target=self._watch, name="lease", daemon=True).start()
 
     def _watch(self) -> None:
-        while not (self.in_use and monotonic() > self._until + _GRACE_S):
+        while not (self.in_use and lease_time() > self._until + _GRACE_S):
             sleep(_LOOK_S)
         self.end("its lease has ended, and queries did not stop")
 

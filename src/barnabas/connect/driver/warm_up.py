@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 
 
-def warm_up(spark: SparkSession, bootstrap: str, topic: str) -> None:
+def warm_up(spark: SparkSession, cluster: ClusterAddress, topic: str) -> None:
     """Run a connector that reads a topic that there is, and writes nothing to it."""
     config = {
         "name": "warm-up",
@@ -27,5 +28,12 @@ def warm_up(spark: SparkSession, bootstrap: str, topic: str) -> None:
     }
     with TemporaryDirectory() as folder:
         pipelines = pipelines_of(config, Path(folder), lambda: spark)
-        with PipelineRun(spark, pipelines, bootstrap, RunFolder(Path(folder)), once=True) as run:
+        with PipelineRun(
+            spark,
+            pipelines,
+            cluster.bootstrap_servers,
+            RunFolder(Path(folder)),
+            once=True,
+            security=cluster.security,
+        ) as run:
             run.wait()

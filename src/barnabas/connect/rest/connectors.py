@@ -1,23 +1,25 @@
 """`/connectors`: what there is, and what it is told to be."""
 
-import asyncio
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
+from barnabas.connect.config_check import config_errors
 from barnabas.connect.rest.answers import ApiError, Request, Response, answer, nothing, texts
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.state.records import (
     Definition,
     Target,
     definition_key,
+    reset_key,
     start_key,
     status_key,
     target_key,
 )
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import direction_of
-from barnabas.spark.pipelines.connectors.pipeline_files import check_config
+from barnabas.spark.pipelines.connectors.pipeline_files import FILE
 
 _INITIAL: dict[str, Target] = {"RUNNING": "STARTED", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
 
@@ -126,7 +128,7 @@ async def delete(context: ApiContext, request: Request) -> Response:
     name = request.path[1]
     async with context.lock(name):
         context.definition(name)
-        keys = (definition_key(name), target_key(name), start_key(name))
+        keys = (definition_key(name), target_key(name), start_key(name), reset_key(name))
         await context.write_configs(dict.fromkeys(keys))
         await context.leadership.write({status_key(name): None}, context.settings.status_topic)
     return nothing()
@@ -191,7 +193,8 @@ async def _put(
     context: ApiContext, name: str, config: dict[str, str], target: Target | None = None
 ) -> Response:
     """Check the settings and write them; the caller holds the connector's lock."""
-    errors = await asyncio.to_thread(check_config, config, context.settings.pipelines)
+    _check_names(context, name, config)
+    errors = await config_errors(config, context.settings.pipelines)
     if errors:
         messages = errors.messages()
         raise ApiError(
@@ -209,3 +212,18 @@ async def _put(
     if not is_new:
         return answer(shown)
     return answer(shown, HTTPStatus.CREATED, Location=f"/connectors/{quote(name)}")
+
+
+def _check_names(context: ApiContext, name: str, config: Mapping[str, str]) -> None:
+    """Refuse a name that is one of another connector's pipelines: they would share a checkpoint."""
+    for other, definition in context.topics.definitions.items():
+        for inner, outer, of_outer in (
+            (name, other, definition.config),
+            (other, name, config),
+        ):
+            if inner.startswith(f"{outer}.") and FILE in of_outer:
+                raise ApiError(
+                    HTTPStatus.BAD_REQUEST,
+                    f"connector {inner} has the name of a pipeline in the file of connector "
+                    f"{outer}; choose a name that does not begin with {outer}.",
+                )

@@ -23,12 +23,16 @@ async def forward(request: Request, url: str) -> Response:
 
 
 def _ask(request: Request, url: str) -> Response:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=_TIMEOUT_S)
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    kind = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
+    connection = kind(parts.netloc, timeout=_TIMEOUT_S)
     try:
         headers = {FORWARDED: "1"}
         if "content-type" in request.headers:
             headers["content-type"] = request.headers["content-type"]
-        connection.request(request.method, request.target, request.body or None, headers)
+        target = parts.path.rstrip("/") + request.target
+        connection.request(request.method, target, request.body or None, headers)
         found = connection.getresponse()
         location = found.getheader("location")
         body = found.read()

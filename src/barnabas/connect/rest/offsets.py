@@ -10,19 +10,17 @@ from barnabas.aio.admin import Admin
 from barnabas.connect.positions import folder_of, offsets_of
 from barnabas.connect.rest.answers import ApiError, Request, Response, answer
 from barnabas.connect.rest.api_context import ApiContext
-from barnabas.connect.state.records import start_key
+from barnabas.connect.state.records import reset_key, start_key
 from barnabas.errors import BarnabasError, UnknownTopic
+from barnabas.spark.pipelines.connectors.pipeline_files import FILE
 
 _EARLIEST = -2
 
 
 async def get_offsets(context: ApiContext, request: Request) -> Response:
     """GET /connectors/NAME/offsets."""
-    name = request.path[1]
-    context.definition(name)
-    folder = folder_of(context.settings.checkpoints, context.settings.logs)
     try:
-        return answer({"offsets": await asyncio.to_thread(offsets_of, folder, name)})
+        return answer({"offsets": await _positions(context, request.path[1])})
     except BarnabasError as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
@@ -48,7 +46,7 @@ async def patch_offsets(context: ApiContext, request: Request) -> Response:
         start = await _current(context, name, wanted)
         for (topic, partition), offset in wanted.items():
             start[topic][str(partition)] = offset
-        await _reset(context, name, start)
+        await _reset(context, name, start, {topic for topic, _ in wanted})
     return answer({"message": f"The offsets for connector {name} have been altered successfully"})
 
 
@@ -75,11 +73,11 @@ async def _current(
     context: ApiContext, name: str, wanted: Iterable[tuple[str, int]]
 ) -> dict[str, dict[str, int]]:
     """The offsets of all partitions: of the checkpoint, else where it would begin without one."""
-    folder = folder_of(context.settings.checkpoints, context.settings.logs)
-    known = await asyncio.to_thread(offsets_of, folder, name)
+    known = await _positions(context, name)
     start: dict[str, dict[str, int]] = {}
     try:
-        async with Admin(context.settings.bootstrap) as admin:
+        given = context.settings
+        async with Admin(given.bootstrap, security=given.security) as admin:
             for topic in {topic for topic, _ in wanted}:
                 partitions = (await admin.describe_topic(topic)).partitions
                 start[topic] = {str(each): _EARLIEST for each in range(len(partitions))}
@@ -90,6 +88,13 @@ async def _current(
     for topic, offsets in _of_topics(known).items():
         start.setdefault(topic, {}).update(offsets)
     return start
+
+
+async def _positions(context: ApiContext, name: str) -> list[dict[str, Any]]:
+    """What the checkpoints of a connector have; raises `ApiError` if there is no connector."""
+    several = FILE in context.definition(name).config
+    folder = folder_of(context.settings.checkpoints, context.settings.logs)
+    return await asyncio.to_thread(offsets_of, folder, name, several=several)
 
 
 def _of_topics(positions: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]:
@@ -105,19 +110,26 @@ def _of_topics(positions: Iterable[dict[str, Any]]) -> dict[str, dict[str, int]]
     return found
 
 
-async def _reset(context: ApiContext, name: str, start: dict[str, dict[str, int]] | None) -> None:
-    """Let it begin at `start`, or over.
+async def _reset(
+    context: ApiContext,
+    name: str,
+    start: dict[str, dict[str, int]] | None,
+    changed: Iterable[str] = (),
+) -> None:
+    """Let it begin at `start`, in which these topics were changed, or over.
 
-    The start is written before the checkpoint is deleted. While there is a checkpoint, it alone
-    counts; so whenever this instance dies, the connector goes on as before or begins as requested.
+    Before the first checkpoint is deleted, it is written where to begin, and that a reset is
+    pending, both at once. So whenever this instance dies, the connector goes on as before, or the
+    next leader finishes the reset before it starts the connector (`Runner.finish_resets`).
     """
     config = context.definition(name).config
     _check_stopped(context, name)
     with _refusal():
-        await context.runner.check_reset(config, start)
-    await context.write_configs({start_key(name): start})
-    with _refusal():
+        await context.runner.check_reset(config, start, changed)
+    with context.runner.resetting(name), _refusal():
+        await context.write_configs({start_key(name): start, reset_key(name): {}})
         await context.runner.reset(name, config, start)
+        await context.write_configs({reset_key(name): None})
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """`/connector-plugins`: the kinds of connectors, their settings, and validation."""
 
-import asyncio
 from http import HTTPStatus
 
 from barnabas import __version__
+from barnabas.connect.config_check import config_validation
 from barnabas.connect.rest.answers import ApiError, Request, Response, answer, texts
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.errors import InvalidArgument
@@ -11,7 +11,6 @@ from barnabas.spark.pipelines.connectors.validation import (
     definitions,
     describe,
     plugins,
-    validated,
 )
 
 
@@ -40,7 +39,7 @@ async def validate(context: ApiContext, request: Request) -> Response:
             f"Included connector type {given} does not match request type {plugin}",
         )
     try:
-        found = await asyncio.to_thread(validated, plugin, config, context.settings.pipelines)
+        found = await config_validation(plugin, config, context.settings.pipelines)
     except InvalidArgument as error:
         raise ApiError(HTTPStatus.NOT_FOUND, str(error)) from None
     return answer(found)

@@ -4,7 +4,8 @@ The leader is the last one that has opened the service's transactional id. Openi
 one before for good: whatever that still writes, heartbeats included, is refused by the brokers. So
 no clock decides who may write the state. Clocks decide only when to try: an instance that has seen
 no heartbeat for `takeover_s` takes over, and the drivers of a leader stop by themselves `lease_s`
-after the last acknowledged one.
+after the last acknowledged one. Each machine measures these with its own clock (`lease_clock`), so
+clocks need not agree.
 
 Two instances may try at the same time. The second one fences a leader whose drivers run: it leads,
 and runs nothing until their lease has ended.
@@ -13,10 +14,10 @@ and runs nothing until their lease has ended.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from time import monotonic
 from typing import Any
 
 from barnabas.aio.producer import Producer
+from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.records import LEADER, Leader
 from barnabas.connect.state.state_topics import StateTopics
@@ -50,7 +51,7 @@ class Leadership:
         url: str,
         on_lease: Callable[[float], Awaitable[None]],
     ) -> None:
-        """`on_lease` is told until when this instance leads, by the monotonic clock."""
+        """`on_lease` is told until when this instance leads, by `lease_time`."""
         self._settings = settings
         self._timing = settings.timing
         self._topics = topics
@@ -91,14 +92,14 @@ class Leadership:
 
     async def _has_to_lead(self) -> bool:
         """Wait until there is no leader, or none that is heard of; False if it resigns."""
-        last, seen = self._topics.leader, monotonic()
+        last, seen = self._topics.leader, lease_time()
         while not self._resigns:
             leader = self._topics.leader
             if leader != last:
-                last, seen = leader, monotonic()
+                last, seen = leader, lease_time()
             if leader is None or leader.resigned:
                 return True
-            if monotonic() - seen > self._timing.takeover_s:
+            if lease_time() - seen > self._timing.takeover_s:
                 _log.info("no heartbeat of %s: taking over", leader.worker_id)
                 return True
             await asyncio.sleep(_LOOK_S)
@@ -116,6 +117,7 @@ class Leadership:
             key_format="str",
             value_format="json",
             auto_create=False,
+            security=self._settings.security,
         )
         async with producer:
             await self._topics.catch_up()  # all that was written before the fence
@@ -146,7 +148,7 @@ class Leadership:
             await self._heartbeat()
 
     async def _heartbeat(self) -> None:
-        began = monotonic()
+        began = lease_time()
         self._beat += 1
         leader = Leader(self._worker_id, self._url, self._epoch, self._beat, self._resigns)
         await self._send([(self._settings.status_topic, LEADER, leader.__dict__)])

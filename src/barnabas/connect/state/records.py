@@ -3,6 +3,7 @@
     connect-configs   connector-NAME           {"properties": {setting: value}}
                       target-state-NAME        {"state": "STARTED" | "PAUSED" | "STOPPED"}
                       start-offsets-NAME       {TOPIC: {PARTITION: offset}}, without a checkpoint
+                      pending-reset-NAME       {}, until its checkpoints are deleted
     connect-status    status-connector-NAME    {"state", "trace", "worker_id", "topics", "tasks"}
                       leader                   {"worker_id", "url", "epoch", "beat"}
 
@@ -21,6 +22,7 @@ LEADER = "leader"
 _CONNECTOR = "connector-"
 _TARGET = "target-state-"
 _START = "start-offsets-"
+_RESET = "pending-reset-"
 _STATUS = "status-connector-"
 
 
@@ -32,6 +34,8 @@ class Definition:
     target: Target = "STARTED"
     start: Mapping[str, Mapping[str, int]] | None = None
     """Where it begins if it has no checkpoint, if that was set."""
+    is_reset_pending: bool = False
+    """Whether its checkpoints are to be deleted before anything else."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,10 @@ def start_key(name: str) -> str:
     return _START + name
 
 
+def reset_key(name: str) -> str:
+    return _RESET + name
+
+
 def status_key(name: str) -> str:
     return _STATUS + name
 
@@ -89,6 +97,7 @@ def definitions_in(entries: Iterable[tuple[str, Any]]) -> dict[str, Definition]:
     configs: dict[str, Mapping[str, str]] = {}
     targets: dict[str, Target] = {}
     starts: dict[str, Mapping[str, Mapping[str, int]]] = {}
+    resets: set[str] = set()
     for key, value in entries:
         if key.startswith(_CONNECTOR):
             configs[key.removeprefix(_CONNECTOR)] = value["properties"]
@@ -96,8 +105,10 @@ def definitions_in(entries: Iterable[tuple[str, Any]]) -> dict[str, Definition]:
             targets[key.removeprefix(_TARGET)] = value["state"]
         elif key.startswith(_START):
             starts[key.removeprefix(_START)] = value
+        elif key.startswith(_RESET):
+            resets.add(key.removeprefix(_RESET))
     return {
-        name: Definition(config, targets.get(name, "STARTED"), starts.get(name))
+        name: Definition(config, targets.get(name, "STARTED"), starts.get(name), name in resets)
         for name, config in sorted(configs.items())
     }
 

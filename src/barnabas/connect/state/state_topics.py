@@ -40,10 +40,12 @@ class StateTopics:
             key_format="str",
             value_format="json",
             client_id=f"{self._settings.group}-state",
+            security=self._settings.security,
         )
 
     async def __aenter__(self) -> Self:
-        async with Admin(self._settings.bootstrap) as admin:
+        given = self._settings
+        async with Admin(given.bootstrap, security=given.security) as admin:
             self.cluster_id = (await admin.cluster()).cluster_id or ""
             for topic in (self._settings.configs_topic, self._settings.status_topic):
                 await self._make(admin, topic)

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from barnabas.spark.changes.change_columns import batches_of
 from barnabas.spark.changes.databases import ChangeDatabase, ChangeLog, Position, database_of
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
+from barnabas.spark.source.idle_stream import IdleStream
 
 FORMAT_OPTION = "changes.format"
 LIMIT_OPTION = "changes.max_per_batch"
@@ -33,9 +34,6 @@ OWN_OPTIONS = frozenset({DATABASE_OPTION, FORMAT_OPTION, LIMIT_OPTION})
 
 _WAIT_S = 0.14
 _LOOK_S = 0.02
-_BATCH_S = 0.05
-"""Asked again sooner than this, Spark has had nothing to do: a batch of another source of the
-query takes longer, and the next one must not wait."""
 
 Json = dict[str, Any]
 
@@ -61,7 +59,7 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: Position | None = None
         self._is_bounded = False
         self._last: Position | None = None
-        self._asked_at = 0.0
+        self._stream = IdleStream()
 
     # -- offsets --------------------------------------------------------------------------------
 
@@ -95,13 +93,12 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _awaited(self, start: Position, end: Position) -> Position:
         """The end, or a later one if it is where the batch starts and something is written."""
         changes = self._changes()
-        is_idle = time.monotonic() - self._asked_at < _BATCH_S
-        deadline = time.monotonic() + (_WAIT_S if is_idle else 0.0)
+        deadline = time.monotonic() + (_WAIT_S if self._stream.is_idle else 0.0)
         while end == start and time.monotonic() < deadline:
             time.sleep(_LOOK_S)
             if changes.has_log_after(start):
                 end = changes.latest(start, self._limit)
-        self._asked_at = time.monotonic()
+        self._stream.answered()
         return end
 
     def reportLatestOffset(self) -> Json | None:  # noqa: N802 - Spark's

@@ -28,6 +28,7 @@ class ClusterConnection(Client):
             connect_timeout_ms=options.connect_timeout_ms,
             request_timeout_ms=options.request_timeout_ms,
             retry_timeout_ms=options.retry_timeout_ms,
+            security=options.security,
         )
         self.fetches = Channel()
         super().__init__(self.cluster)

@@ -11,6 +11,12 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
+from barnabas.client.connect.security_settings import (
+    NO_SECURITY,
+    SECURITY_SETTINGS,
+    SecuritySettings,
+    security_settings,
+)
 from barnabas.errors import InvalidArgument
 
 PREFIX = "kafka."
@@ -71,6 +77,7 @@ class ConnectionOptions:
     connect_timeout_ms: int = 5_000
     retry_timeout_ms: int = 30_000
     """How long an operation is retried while brokers are unavailable."""
+    security: SecuritySettings = NO_SECURITY
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,12 @@ class KnownSettings:
                     f"{fixed[name]}; leave it out"
                 )
             return
+        if name in SECURITY_SETTINGS:
+            return
         if name.startswith(_SECURED):
             raise InvalidArgument(
-                f"{PREFIX}{name}: only plain connections can be made; use a PLAINTEXT listener"
+                f"{PREFIX}{name} is not supported; security settings are "
+                f"{', '.join(sorted(SECURITY_SETTINGS))}"
             )
         names = (*_HONOURED_BY_ALL, *self.honoured)
         if name not in names:
@@ -129,11 +139,6 @@ class GivenSettings:
 
     def connection(self, *, retry_timeout: str | None = None) -> ConnectionOptions:
         """How to reach the cluster; `retry_timeout` is the setting that bounds retries."""
-        protocol = self.text("security.protocol", "PLAINTEXT")
-        if protocol.upper() != "PLAINTEXT":
-            raise InvalidArgument(
-                f"kafka.security.protocol={protocol}: only PLAINTEXT connections can be made"
-            )
         bootstrap_servers = self.text("bootstrap.servers", "")
         if not bootstrap_servers:
             raise InvalidArgument(
@@ -152,6 +157,9 @@ class GivenSettings:
             retry_timeout_ms=usual.retry_timeout_ms
             if retry_timeout is None
             else self.number(retry_timeout, usual.retry_timeout_ms),
+            security=security_settings(
+                {name: text for name, text in self._settings.items() if name in SECURITY_SETTINGS}
+            ),
         )
 
     def text(self, name: str, default: str) -> str:

@@ -22,13 +22,17 @@ _SOMEWHERE = {"kafka.bootstrap.servers": "localhost:9092"}
 
 
 def read_options(
-    function: Callable[..., object], topic: str, starting_offsets: str, given: Mapping[str, Any]
+    function: Callable[..., object],
+    topic: str,
+    starting_offsets: str,
+    given: Mapping[str, Any],
+    *,
+    pattern: bool = False,
 ) -> dict[str, str]:
-    """Options for a stream of a topic, from a function's further arguments."""
+    """Options for a stream of a topic, or of topics by a pattern, from further arguments."""
     options = _known(function, READ_OPTIONS.values(), given)
-    stream_options(
-        {**_SOMEWHERE, "subscribe": topic, "startingOffsets": starting_offsets, **options}
-    )
+    topics = {"subscribePattern" if pattern else "subscribe": topic}
+    stream_options({**_SOMEWHERE, **topics, "startingOffsets": starting_offsets, **options})
     return options
 
 

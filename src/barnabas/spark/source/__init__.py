@@ -20,5 +20,7 @@ record_sizes       about how many bytes a record of each partition has
 table_reader       batch reads that keep what they have read, for tables
 table_files        the files in which it is kept
 group_progress     offsets committed for a consumer group, so that lag can be seen
+idle_stream        whether Spark asks again without having had anything to do
+idle_wait          waiting for records while Spark has nothing to do
 data_loss          failOnDataLoss
 """

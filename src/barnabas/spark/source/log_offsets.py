@@ -66,8 +66,9 @@ async def resolve(
 def _for_each(
     positions: Positions, partitions: Collection[TopicPartition]
 ) -> Mapping[TopicPartition, int]:
-    if positions.every is not None:
-        return dict.fromkeys(partitions, positions.every)
+    unknown = positions.each.keys() - set(partitions)
+    if positions.every is not None and not unknown:
+        return {each: positions.each.get(each, positions.every) for each in partitions}
     if positions.each.keys() != set(partitions):
         raise InvalidArgument(
             f"{positions.option} must name exactly the partitions that are read, "

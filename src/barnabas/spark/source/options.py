@@ -44,6 +44,7 @@ _NAMES = (
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
     "groupId",
+    "idleWait",
     "tableFolder",
     "kafkaConsumer.pollTimeoutMs",
 )
@@ -113,6 +114,8 @@ class StreamOptions:
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
     group_id: str | None
+    idle_wait_ms: int = 0
+    """How long the stream waits for new records before it answers that there are none."""
 
 
 def batch_options(given: Mapping[str, str]) -> BatchOptions:
@@ -146,6 +149,7 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
         min_offsets_per_trigger=options.number("minOffsetsPerTrigger"),
         max_trigger_delay_ms=_duration_ms("maxTriggerDelay", delay or "15m"),
         group_id=options.get("groupId"),
+        idle_wait_ms=_duration_ms("idleWait", options.get("idleWait") or "0ms"),
     )
 
 

@@ -2,6 +2,7 @@
 
 earliest, latest                             the same place in all partitions
 {"orders": {"0": 23, "1": -1}}               an offset for each; -2 is earliest, -1 latest
+{"orders": {"0": 23}, "*": -2}               the same, and a place for all others
 1700000000000, or that for each partition    the first record that is not older, in ms
 """
 
@@ -16,10 +17,13 @@ from barnabas.errors import InvalidArgument
 
 Offsets = dict[TopicPartition, int]
 
+OTHERS = "*"
+"""Stands for all partitions that are not named."""
+
 
 @dataclass(frozen=True)
 class Positions:
-    """Places in partitions: `every` for all of them, or one for each that `each` has."""
+    """Places in partitions: those that `each` has, and `every` for all others."""
 
     every: int | None = None
     each: Offsets = field(default_factory=dict)
@@ -30,7 +34,7 @@ class Positions:
 
     @property
     def places(self) -> set[int]:
-        return set(self.each.values()) if self.every is None else {self.every}
+        return {*self.each.values(), *(() if self.every is None else (self.every,))}
 
 
 def parse_offsets(option: str, text: str) -> Positions:
@@ -40,10 +44,14 @@ def parse_offsets(option: str, text: str) -> Positions:
         return Positions(EARLIEST, option=option)
     if name == "latest":
         return Positions(LATEST, option=option)
-    each = offsets_of(option, _json(option, text, '"earliest", "latest" or'))
+    given = _json(option, text, '"earliest", "latest" or')
+    others = given.pop(OTHERS, None)
+    if others not in (None, EARLIEST, LATEST):
+        raise InvalidArgument(f'{option}: "{OTHERS}" is -2 (earliest) or -1 (latest)')
+    each = offsets_of(option, given)
     if any(offset < EARLIEST for offset in each.values()):
         raise InvalidArgument(f"{option}: an offset is not negative, but for -1 and -2")
-    return Positions(each=each, option=option)
+    return Positions(others, each, option=option)
 
 
 def parse_timestamp(option: str, text: str) -> Positions:

@@ -31,6 +31,7 @@ from barnabas.spark.cluster.connection import connect
 from barnabas.spark.source import log_offsets
 from barnabas.spark.source.data_loss import report_loss
 from barnabas.spark.source.group_progress import GroupProgress
+from barnabas.spark.source.idle_wait import IdleWait
 from barnabas.spark.source.options import StreamOptions
 from barnabas.spark.source.positions import Offsets
 from barnabas.spark.source.range_reader import read_ranges
@@ -67,6 +68,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_of_trigger: StreamPosition | None = None
         self._batch_began: float | None = None
         self._progress: GroupProgress | None = None
+        self._idle = IdleWait(options.source.consumer.isolation, options.idle_wait_ms)
 
     # -- offsets -------------------------------------------------------------------------------
 
@@ -81,7 +83,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: Json, limit: ReadLimit) -> Json:  # noqa: N802 - Spark's
         reached = position_of("the start of a batch", start)
+        known, is_endless = self._latest, self._last_of_trigger is None
+        if is_endless and known is not None and known.offsets == reached.offsets:
+            self._await_news(reached.offsets)
         self._latest = self._ask(self._ends)
+        end = self._end_of_batch(start, reached, limit)
+        self._idle.answered()
+        return end
+
+    def _end_of_batch(self, start: Json, reached: StreamPosition, limit: ReadLimit) -> Json:
+        assert self._latest is not None
         last = self._latest if self._last_of_trigger is None else self._last_of_trigger
         if self._options.group_id is not None:
             self._show_progress(
@@ -90,6 +101,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._check(reached, last)
         starts = self._starts(reached, last)
         if self._is_too_early(starts, last.offsets):
+            self._idle.pause()
             return start
         if isinstance(limit, ReadMaxRows):
             last = last._replace(offsets=limited(starts, last.offsets, limit.max_rows))
@@ -256,6 +268,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._progress.reached(dict(starts))
         if is_idle:  # there may be no next call
             self._progress.wait()
+
+    def _await_news(self, ends: Offsets) -> None:
+        if self._idle.is_due:
+            self._idle.until_news(connect(self._source.consumer.connection), ends)
 
     def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         return connect(self._source.consumer.connection).ask(question)

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import NO_CLUSTER
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import Environment, applied
 from barnabas.spark.pipelines.errors.failure import reason_of
@@ -51,7 +52,7 @@ class RunningPipeline:
         self._seen = 0
         sources = {name: self._in_test(name, each) for name, each in pipeline.sources.items()}
         self._sources = sources
-        self._environment = Environment(spark, self._records, "")
+        self._environment = Environment(spark, self._records, NO_CLUSTER)
         self._query = self._start(replace(pipeline, sources=sources))
 
     def feed(self, source: str, *rows: Fed, key: str | None = None) -> None:
@@ -152,6 +153,7 @@ def run_once(
     bootstrap_servers: str,
     checkpoints: str | Path,
     spark: SparkSession | None = None,
+    security: Mapping[str, str] | None = None,
 ) -> None:
     """Let pipelines process what is in their topics, for end-to-end tests.
 
@@ -164,6 +166,7 @@ def run_once(
         RunFolder(Path(checkpoints)),
         once=True,
         max_restarts=0,
+        security=security,
     ) as run:
         run.wait()
 

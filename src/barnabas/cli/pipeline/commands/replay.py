@@ -2,14 +2,15 @@
 
 import typer
 
+from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import AsJson, Bootstrap, Verbose, common_options, exit_with
 from barnabas.cli.base.output import print_json, print_table, say
 from barnabas.cli.pipeline.arguments import (
     Definitions,
     Names,
     Version,
-    bootstrap_of,
     chosen_of,
+    cluster_of,
     with_spark,
 )
 
@@ -22,6 +23,7 @@ def replay(
     names: Names = None,
     version: Version = None,
     bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -35,12 +37,13 @@ def replay(
     def call() -> None:
         from barnabas.spark.pipelines.operations.replay import has_dead_letters, replay_dead_letters
 
+        cluster = cluster_of(bootstrap, command_config, before)
         chosen = [
             each for each in chosen_of(path, names, version) if names or has_dead_letters(each)
         ]
         sent: list[tuple[str, str, str, int]] = []
         for each in chosen:
-            found = replay_dead_letters(each, bootstrap_of(bootstrap or before.bootstrap))
+            found = replay_dead_letters(each, cluster.bootstrap_servers, security=cluster.security)
             sent += [(each.name, *places, records) for places, records in sorted(found.items())]
         if as_json or before.as_json:
             names_of = ("pipeline", "dead_letters", "topic", "records")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import (
     AsJson,
     Bootstrap,
@@ -20,7 +21,7 @@ from barnabas.cli.pipeline.arguments import (
     LogFormat,
     Names,
     Version,
-    bootstrap_of,
+    cluster_of,
     with_spark,
 )
 
@@ -88,6 +89,7 @@ def run(
         LogFormat, typer.Option(help="Lines about progress and failures: text, or JSON objects.")
     ] = LogFormat.TEXT,
     bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
@@ -100,24 +102,25 @@ def run(
     before = common_options(ctx)
 
     def call() -> int:
+        from barnabas.cli.base.spark_master import check_master
         from barnabas.cli.pipeline.run import RunOptions, run_pipelines
         from barnabas.cli.pipeline.selection import definitions_to_run, say_what_is_left_out
         from barnabas.cli.pipeline.spark import (
             SparkOptions,
-            check_master,
             check_writable,
             start_spark,
         )
         from barnabas.cli.pipeline.watch import DefinitionFollower
         from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
-        check_master(master)
+        given = parse_pairs(conf or [], "--conf")
+        check_master(master, given)
         spark = SparkOptions(
             path,
             "spark" if version is None else f"spark.{version}",
             checkpoints=checkpoints,
             master=master,
-            conf=parse_pairs(conf or [], "--conf"),
+            conf=given,
             verbose=verbose or before.verbose,
         )
         if watch and once:
@@ -136,7 +139,7 @@ def run(
 
         options = RunOptions(
             spark=spark,
-            bootstrap=bootstrap_of(bootstrap or before.bootstrap),
+            cluster=cluster_of(bootstrap, command_config, before),
             once=once,
             max_restarts=3 if restarts is None and once else restarts,
             as_json=as_json or before.as_json,
@@ -152,7 +155,10 @@ def run(
         check_writable(spark)
         if version is not None:
             first, chosen = chosen, as_version(chosen, version)
-            for topic in make_topics(first, version, options.bootstrap):
+            cluster = options.cluster
+            for topic in make_topics(
+                first, version, cluster.bootstrap_servers, security=cluster.security
+            ):
                 say(f"created topic {topic}")
         say_what_is_left_out(found.bad)
         return run_pipelines(chosen, options, found.bad)

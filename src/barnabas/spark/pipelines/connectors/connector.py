@@ -11,15 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.connectors.common import (
-    COMMON,
-    OF_BOTH,
-    OF_SINKS,
-    OF_SOURCES,
-    ONCE,
-    check_common,
-    converter_of,
-)
+from barnabas.spark.pipelines.connectors.converters import read_as_text
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import (
     PIPELINE,
@@ -32,15 +24,29 @@ from barnabas.spark.pipelines.connectors.settings import (
     argument_named,
     made,
 )
+from barnabas.spark.pipelines.connectors.shared_settings import (
+    COMMON,
+    OF_BOTH,
+    OF_SINKS,
+    OF_SOURCES,
+    ONCE,
+    check_common,
+)
 from barnabas.spark.pipelines.connectors.topic_ends import (
     READ_TOPICS,
     WRITE_TOPICS,
     limit_argument,
     once_settings,
     reading_topics,
+    route_rows,
     router_of,
     topics_of_tables,
     writing_topics,
+)
+from barnabas.spark.pipelines.connectors.unused_settings import (
+    Ends,
+    check_effects,
+    check_topic_creation,
 )
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.pipelines.definition.problems import problems_of
@@ -52,7 +58,7 @@ from barnabas.spark.pipelines.transforms.connect_transforms import connect_trans
 VIEW = "source"
 """The name of the source, also in `transform.sql`."""
 
-_OVERRIDES = ("consumer.override.", "producer.override.")
+_OVERRIDES = ("consumer.override.", "producer.override.")  # `unused_settings` checks them
 _OF_TRANSFORMS = ("transforms.", "predicates.")
 _OWN_SPARK = "spark.own"
 _OF_QUERIES = "spark.sql."
@@ -97,29 +103,34 @@ def connector_of(config: Mapping[str, str], folder: Path) -> ConnectorDefinition
     except InvalidArgument as error:
         errors.add("sink.class" if is_source else "source.class", str(error))
         return ConnectorDefinition(config, kind.direction, None, errors=errors)
-    if other_kind.name == READ_TOPICS and not is_source:
+    ends = Ends(kind, other_kind)
+    check_effects(given, ends, own, other, errors)
+    as_text: tuple[str, ...] = ()
+    if ends.reads_topics:
         other = reading_topics(given, other, errors)
-        if kind.name == WRITE_TOPICS:
-            own |= once_settings(given, own)
-            if router_of(given) is not None:
-                own.setdefault("topic_per_row", "true")
-    elif other_kind.name == WRITE_TOPICS and is_source:
+        as_text = read_as_text(given, other)
+    elif ends.writes_topics:
         other = writing_topics(given, other, _by_argument(kind, own), errors)
-    _check_overrides(given, is_source, other_kind, errors)
+    if kind.name == WRITE_TOPICS:
+        own |= once_settings(given, own, errors)
+        route_rows(given, own)
     if is_source:
-        _limit_rows(given, kind, own, errors)
+        _limit_rows(given, kind, own, "", errors)
     else:
-        _limit_rows(given, other_kind, other, errors)
+        _limit_rows(given, other_kind, other, "source.", errors)
     prefix = "sink." if is_source else "source."
     end = made(kind.make, own, errors)
     other_end = made(other_kind.make, other, errors, prefix)
     if errors or end is None or other_end is None:
         return ConnectorDefinition(config, kind.direction, None, errors=errors)
     source, sink = (end, other_end) if is_source else (other_end, end)
-    defined = _pipeline(given, cast("Source", source), cast("Sink", sink), folder, errors)
+    transform = partial(_transformed, query=given.get("transform.sql"), as_text=as_text)
+    ready = (cast("Source", source), cast("Sink", sink))
+    defined = _pipeline(given, ready, transform, folder, errors)
     topics = topics_of_tables(_by_argument(kind, own)) if is_source else None
-    if defined is not None and not topics:
-        topics = list(defined.sink.required_topics)
+    if defined is not None:
+        topics = topics or list(defined.sink.required_topics)
+        check_topic_creation(given, defined, topics, errors)
     return ConnectorDefinition(config, kind.direction, defined, tuple(topics or ()), errors)
 
 
@@ -172,7 +183,7 @@ def _divided(
             if name.startswith((*_OVERRIDES, *_OF_TRANSFORMS)):
                 continue
             if name.startswith("spark."):
-                _check_spark(name, given, errors)
+                check_spark(name, given, errors)
                 continue
             if name.startswith(prefix):
                 other[name.removeprefix(prefix)] = value
@@ -181,26 +192,11 @@ def _divided(
     return own, other
 
 
-def _check_spark(name: str, given: Mapping[str, str], errors: ConfigErrors) -> None:
+def check_spark(name: str, given: Mapping[str, str], errors: ConfigErrors) -> None:
+    """Refuse a setting of Spark that the shared one can't be given."""
     has_own = given.get(_OWN_SPARK, "false").lower() == "true"
     if not name.startswith(_OF_QUERIES) and not has_own:
         errors.add(name, f"{name} is fixed when Spark starts: set spark.own=true as well")
-
-
-def _check_overrides(
-    given: Mapping[str, str], is_source: bool, other: ConnectorKind, errors: ConfigErrors
-) -> None:
-    """Refuse settings of a client that this connector does not have."""
-    uses = {(False, READ_TOPICS): "consumer.override.", (True, WRITE_TOPICS): "producer.override."}
-    used = uses.get((is_source, other.name))
-    for name in given:
-        if name.startswith(_OVERRIDES) and (used is None or not name.startswith(used)):
-            client, _, setting = name.partition(".override.")
-            errors.add(
-                name,
-                f"{name} would be ignored: no {client} is made for the other end of this "
-                f"connector; of from_topic and to_topic set kafka.{setting}",
-            )
 
 
 def _by_argument(kind: ConnectorKind, own: Mapping[str, str]) -> dict[str, str]:
@@ -208,7 +204,11 @@ def _by_argument(kind: ConnectorKind, own: Mapping[str, str]) -> dict[str, str]:
 
 
 def _limit_rows(
-    given: Mapping[str, str], reads: ConnectorKind, settings: dict[str, str], errors: ConfigErrors
+    given: Mapping[str, str],
+    reads: ConnectorKind,
+    settings: dict[str, str],
+    prefix: str,
+    errors: ConfigErrors,
 ) -> None:
     limit = given.get("max.rows.per.batch")
     if limit is None:
@@ -216,13 +216,26 @@ def _limit_rows(
     argument = limit_argument(reads.make)
     if argument is None:
         errors.add("max.rows.per.batch", f"{reads.name} has no limit of rows for a batch")
-    else:
-        settings.setdefault(argument, limit)
+        return
+    known = {name.lower().replace(".", "_"): name for name in settings}
+    spelled = known.get(argument.lower())
+    if spelled is None:
+        settings[argument] = limit
+    elif spelled != "max.rows.per.batch":
+        errors.add(
+            "max.rows.per.batch",
+            f"max.rows.per.batch and {prefix}{spelled} are the same; set one of them",
+        )
 
 
 def _pipeline(
-    config: Mapping[str, str], source: Source, sink: Sink, folder: Path, errors: ConfigErrors
+    config: Mapping[str, str],
+    ends: tuple[Source, Sink],
+    transform: Callable[..., DataFrame],
+    folder: Path,
+    errors: ConfigErrors,
 ) -> Pipeline | None:
+    source, sink = ends
     try:
         transforms = _transforms(config, sink)
     except InvalidArgument as error:
@@ -231,7 +244,7 @@ def _pipeline(
     try:
         defined = Pipeline(
             config.get("name", "connector"),
-            _transform(config, transforms),
+            partial(transform, transforms=transforms),
             {VIEW: source},
             sink,
             config.get("trigger"),
@@ -267,7 +280,7 @@ def _transforms(config: Mapping[str, str], sink: Sink) -> Callable[[DataFrame], 
     """What `transforms` say; raises `InvalidArgument`."""
     if not config.get("transforms", "").strip():
         for name in config:
-            if name.startswith(_OF_TRANSFORMS):
+            if name.startswith(_OF_TRANSFORMS) or name == "predicates":
                 raise InvalidArgument(f"{name}: name the transform in transforms, or remove this")
         return None
     router = router_of(config)
@@ -277,16 +290,8 @@ def _transforms(config: Mapping[str, str], sink: Sink) -> Callable[[DataFrame], 
             "writes topics"
         )
     topics = config.get("topics") or config.get("topic") or ""
-    return connect_transforms(config, topic=topics if "," not in topics else None)
-
-
-def _transform(
-    config: Mapping[str, str], transforms: Callable[[DataFrame], DataFrame] | None
-) -> Callable[..., DataFrame]:
-    as_text = converter_of(config) == "string" and "topics" in config
-    return partial(
-        _transformed, query=config.get("transform.sql"), as_text=as_text, transforms=transforms
-    )
+    is_one = "," not in topics and "topics.regex" not in config
+    return connect_transforms(config, topic=topics if is_one else None)
 
 
 def _transformed(
@@ -294,11 +299,11 @@ def _transformed(
     source: DataFrame,
     *,
     query: str | None,
-    as_text: bool,
+    as_text: tuple[str, ...],
     transforms: Callable[[DataFrame], DataFrame] | None,
 ) -> DataFrame:
     if as_text:
-        texts = {name: F.col(name).cast("string") for name in ("key", "value")}
+        texts = {name: F.col(name).cast("string") for name in as_text}
         source = source.withColumns(texts)
     rows = source if query is None else _queried(spark, source, query)
     return rows if transforms is None else transforms(rows)

@@ -6,10 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.spark.pipelines.connectors.common import COMMON, check_common
-from barnabas.spark.pipelines.connectors.connector import connector_of, spark_conf
+from barnabas.spark.pipelines.connectors.connector import (
+    check_spark,
+    connector_of,
+    spark_conf,
+)
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting
+from barnabas.spark.pipelines.connectors.shared_settings import check_common
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_name
 from barnabas.spark.pipelines.definition.problems import problems_of
@@ -26,7 +30,10 @@ OF_PIPELINES = [
     ),
 ]
 
-_TAKEN = {each.name for each in (*COMMON, *OF_PIPELINES)} - {"transform.sql", "max.rows.per.batch"}
+TAKEN = {"name", "connector.class", "tasks.max", "trigger", "restarts.max", "spark.own"} | {
+    each.name for each in OF_PIPELINES
+}
+"""Other settings are about a source or a sink, and a pipeline's own definition has these."""
 
 
 def check_config(config: Mapping[str, str], folder: Path) -> ConfigErrors:
@@ -40,9 +47,15 @@ def check_config(config: Mapping[str, str], folder: Path) -> ConfigErrors:
     except InvalidArgument as error:
         errors.add("name", str(error))
     for name in config:
-        if name not in _TAKEN and not name.startswith("spark.") and name not in errors.found:
+        if name in TAKEN or name in errors.found:
+            continue
+        if name.startswith("spark."):
+            check_spark(name, config, errors)
+        else:
             errors.add(
-                name, f"unknown setting {name!r} of a pipeline: say it in the pipeline itself"
+                name,
+                f"{name} is not a setting of a pipeline, and would be ignored: say it in the "
+                "pipeline itself",
             )
     given = [name for name in (SQL, FILE) if config.get(name)]
     if len(given) != 1:

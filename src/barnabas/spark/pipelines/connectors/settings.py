@@ -104,8 +104,14 @@ def made(
     """What the function makes of settings; None if they are wrong, which is added to `errors`."""
     before = len(errors.messages())
     arguments: dict[str, Any] = {}
+    spelled: dict[str, str] = {}
     for name, text in given.items():
         argument = argument_named(make, name)
+        first = spelled.setdefault(argument or name, name)
+        if first != name:
+            errors.add(
+                prefix + name, f"{prefix}{first} and {prefix}{name} are the same; set one of them"
+            )
         if argument is None and not takes_options(make):
             errors.add(prefix + name, _unknown(make, name, prefix))
             continue

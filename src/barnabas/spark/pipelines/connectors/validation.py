@@ -5,12 +5,22 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.connectors.common import COMMON, OF_BOTH, OF_SINKS, OF_SOURCES
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE, kind_named, kinds
-from barnabas.spark.pipelines.connectors.pipeline_files import OF_PIPELINES, check_config
+from barnabas.spark.pipelines.connectors.pipeline_files import (
+    OF_PIPELINES,
+    TAKEN,
+    check_config,
+)
 from barnabas.spark.pipelines.connectors.settings import Setting, is_secret, settings_of
+from barnabas.spark.pipelines.connectors.shared_settings import (
+    COMMON,
+    OF_BOTH,
+    OF_SINKS,
+    OF_SOURCES,
+)
 from barnabas.spark.pipelines.connectors.topic_ends import READ_TOPICS, WRITE_TOPICS
+from barnabas.spark.pipelines.postgres.connection import shown as without_password
 
 
 def plugins(version: str) -> list[dict[str, str]]:
@@ -30,7 +40,7 @@ def plugins(version: str) -> list[dict[str, str]]:
 def definitions(plugin: str) -> list[Setting]:
     """The settings of a plugin; raises `InvalidArgument` if there is none of that name."""
     if plugin == PIPELINE:
-        return [*COMMON, *OF_PIPELINES]
+        return [*(each for each in COMMON if each.name in TAKEN), *OF_PIPELINES]
     name = _full_name(plugin)
     java = JAVA_NAMES.get(name)
     kind = kind_named(name if java is None else java.kind)
@@ -48,8 +58,14 @@ def definitions(plugin: str) -> list[Setting]:
 
 def validated(plugin: str, config: Mapping[str, str], folder: Path) -> dict[str, Any]:
     """What `PUT /connector-plugins/NAME/config/validate` answers."""
+    return with_errors(plugin, config, check_config(config, folder).found)
+
+
+def with_errors(
+    plugin: str, config: Mapping[str, str], errors: dict[str, list[str]]
+) -> dict[str, Any]:
+    """The same, with errors that were found already."""
     known = definitions(plugin)
-    errors = check_config(config, folder).found
     if not config.get("name"):
         errors.setdefault("name", []).append(
             "Missing required setting 'name', which has no default value"
@@ -94,7 +110,9 @@ def describe(setting: Setting, order: int) -> dict[str, Any]:
 
 def _value(setting: Setting, config: Mapping[str, str], errors: Iterable[str]) -> dict[str, Any]:
     given = config.get(setting.name)
-    shown = "[hidden]" if given is not None and setting.type == "PASSWORD" else given
+    shown = given if given is None else without_password(given)
+    if given is not None and setting.type == "PASSWORD":
+        shown = "[hidden]"
     return {
         "name": setting.name,
         "value": setting.default if shown is None else shown,

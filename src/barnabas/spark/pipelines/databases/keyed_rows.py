@@ -1,24 +1,23 @@
 """Rows of a batch as a table takes them: one for each key, and whether it deletes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.databases.dialect import is_nested
+from barnabas.spark.pipelines.deleted_column import DELETED
 from barnabas.spark.pipelines.postgres.connection import DatabaseError
+from barnabas.spark.pipelines.written_columns import written_columns
 
-DELETED = "barnabas_deleted"
-"""A column of the rows: whether a row deletes the one with its key."""
+Convert = Callable[[StructField], Column]
+"""The column of a field, as the table takes it."""
 
 NAME, VALUE = "barnabas_name", "barnabas_value"
 """Columns of rows for stores of names and values."""
-
-_NOT_OF_THE_ROW = ("record", "change")
-"""Structs that sources add: where a row comes from. They can be used, and are not written."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,7 @@ class KeyedRows:
 
     def fields(self, rows: DataFrame) -> list[StructField]:
         """The columns that are written."""
-        fields = [
-            each
-            for each in rows.schema.fields
-            if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
-        ]
+        fields = written_columns(rows)
         names = [each.name for each in fields]
         for name in self.key:
             if name not in names:
@@ -49,9 +44,10 @@ class KeyedRows:
                 )
         return fields
 
-    def prepared(self, rows: DataFrame) -> DataFrame:
-        """One row for each key; what is nested is JSON."""
-        columns = [as_written(each) for each in self.fields(rows)]
+    def prepared(self, rows: DataFrame, convert: Convert | None = None) -> DataFrame:
+        """One row for each key, its columns as `convert` makes them; by default nested is JSON."""
+        convert = convert or as_written
+        columns = [convert(each).alias(each.name) for each in self.fields(rows)]
         if self.delete_when is not None:
             deleted = F.coalesce(F.expr(self.delete_when), F.lit(False))
             columns.append(deleted.alias(DELETED))
@@ -100,7 +96,7 @@ def as_written(field: StructField) -> Column:
     """A column; what is nested is JSON."""
     column = F.col(f"`{field.name}`")
     if is_nested(field.dataType):
-        return F.to_json(column, {"ignoreNullFields": "false"}).alias(field.name)
+        return F.to_json(column, {"ignoreNullFields": "false"})
     return column
 
 

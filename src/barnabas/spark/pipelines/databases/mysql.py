@@ -18,6 +18,7 @@ from barnabas.spark.pipelines.databases.session import CursorSession, Session
 from barnabas.spark.pipelines.postgres.connection import shown
 
 _CONNECT_TIMEOUT_S = 10
+_ANSWER_TIMEOUT_S = 600
 _STRICT = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
 _IN_KEYS = {"LONGTEXT": "VARCHAR(255)", "LONGBLOB": "VARBINARY(255)"}
 _PORT = 3306
@@ -60,6 +61,8 @@ class MySql(Dialect):
             pymysql.connect(
                 **mysql_arguments(place),
                 connect_timeout=_CONNECT_TIMEOUT_S,
+                read_timeout=_ANSWER_TIMEOUT_S,
+                write_timeout=_ANSWER_TIMEOUT_S,
                 autocommit=True,
                 init_command=f"SET SESSION sql_mode = '{_STRICT}', time_zone = '+00:00'",
             )

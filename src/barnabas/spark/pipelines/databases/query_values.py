@@ -13,6 +13,12 @@ from barnabas.errors import InvalidArgument
 Convert = Callable[[Any], Any]
 
 
+class NanoText(str):
+    """A time with nanoseconds, as text: as a position it has to be exact."""
+
+    __slots__ = ()
+
+
 def _timestamp(value: Any) -> datetime:
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(at, datetime):
@@ -84,6 +90,7 @@ def converters(schema: t.StructType) -> list[Convert]:
 # -- positions ------------------------------------------------------------------------------------
 
 _TAGS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "nanoseconds": (NanoText, str, NanoText),
     "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
     "date": (date, date.isoformat, date.fromisoformat),
     "decimal": (Decimal, str, Decimal),

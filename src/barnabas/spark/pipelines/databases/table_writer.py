@@ -14,8 +14,8 @@ from pyspark.sql.types import StructField
 
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.databases.dialect import Dialect, Target
-from barnabas.spark.pipelines.databases.keyed_rows import DELETED
 from barnabas.spark.pipelines.databases.session import Session
+from barnabas.spark.pipelines.deleted_column import DELETED
 from barnabas.spark.pipelines.postgres.connection import DatabaseError, database_reason, shown
 
 BATCHES = "barnabas_batches"

@@ -1,10 +1,12 @@
 """Topics as DataFrames, in Spark programs that are not pipelines."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.environment import BrokerRecords, Environment
 from barnabas.spark.pipelines.sources.table import from_table
 from barnabas.spark.pipelines.sources.topic import from_topic
@@ -16,16 +18,17 @@ def read_topic(
     schema: str | StructType | None = None,
     *,
     bootstrap_servers: str = "localhost:9092",
+    security: Mapping[str, str] | None = None,
     skip_undecodable: bool = False,
     **arguments: Any,
 ) -> DataFrame:
     """The stream that `from_topic` describes, with its arguments but for `dead_letters`.
 
     Records that can't be decoded are an error, or left out (`skip_undecodable`): then
-    `read_undecodable` has them.
+    `read_undecodable` has them. `security` has encryption and sign-in by Kafka's names of settings.
     """
     source = from_topic(topic, schema, skip_undecodable=skip_undecodable, **arguments)
-    return source.load(_environment(spark, bootstrap_servers))
+    return source.load(_environment(spark, bootstrap_servers, security))
 
 
 def read_undecodable(
@@ -34,11 +37,12 @@ def read_undecodable(
     schema: str | StructType,
     *,
     bootstrap_servers: str = "localhost:9092",
+    security: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> DataFrame:
     """The stream of those records that `read_topic` leaves out, ready for a dead-letter topic."""
     source = from_topic(topic, schema, skip_undecodable=True, **arguments)
-    return source.load_undecodable(_environment(spark, bootstrap_servers))
+    return source.load_undecodable(_environment(spark, bootstrap_servers, security))
 
 
 def read_table(
@@ -47,12 +51,16 @@ def read_table(
     schema: str | StructType,
     *,
     bootstrap_servers: str = "localhost:9092",
+    security: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> DataFrame:
     """The table that `from_table` describes: the last row of every key of a compacted topic."""
     source = from_table(topic, schema, **arguments)
-    return source.load(_environment(spark, bootstrap_servers))
+    return source.load(_environment(spark, bootstrap_servers, security))
 
 
-def _environment(spark: SparkSession, bootstrap_servers: str) -> Environment:
-    return Environment(spark, BrokerRecords(bootstrap_servers), bootstrap_servers)
+def _environment(
+    spark: SparkSession, bootstrap_servers: str, security: Mapping[str, str] | None
+) -> Environment:
+    cluster = ClusterAddress(bootstrap_servers, security or {})
+    return Environment(spark, BrokerRecords(cluster), cluster)

@@ -1,11 +1,12 @@
 """Writes any DataFrame to a topic, in Spark programs that are not pipelines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.sinks.topic import to_topic
 
 
@@ -15,6 +16,7 @@ def write_topic(
     *,
     key: str | Sequence[str] | None = None,
     bootstrap_servers: str = "localhost:9092",
+    security: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
     """Write the rows of a table, of files, of anything that is not a stream, as `to_topic` does.
@@ -25,6 +27,6 @@ def write_topic(
     if rows.isStreaming:
         raise InvalidArgument("write_topic can't write a stream: use to_topic in a pipeline")
     sink = to_topic(topic, key=key, **options)
-    writer = sink.records(rows).write.format("barnabas").options(**sink.options)
-    writer = writer.option("kafka.bootstrap.servers", bootstrap_servers).option("topic", topic)
-    writer.mode("append").save()
+    cluster = ClusterAddress(bootstrap_servers, security or {})
+    writer = sink.records(rows).write.format("barnabas").options(**cluster.options(sink.options))
+    writer.option("topic", topic).mode("append").save()

@@ -95,6 +95,14 @@ class Pipeline:
         ]
         return [*of_sources, *((None, rule) for rule in self.expect)]
 
+    @property
+    def written_topics(self) -> list[str]:
+        """The topics of the pipelines' cluster that it writes, those of dead letters included."""
+        letters = [
+            each.dead_letter_topic for each in self.sources.values() if not each.is_of_other_cluster
+        ]
+        return [*self.sink.required_topics, *(each for each in letters if each is not None)]
+
     def __call__(self, *inputs: Any, **named: Any) -> DataFrame:
         return self.transform(*inputs, **named)
 

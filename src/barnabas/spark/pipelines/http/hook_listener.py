@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.sync.producer import Producer
 
 _log = logging.getLogger(__name__)
@@ -49,13 +50,17 @@ class HookSettings:
 class HookListener:
     """Listens until it is closed."""
 
-    def __init__(self, settings: HookSettings, topic: str, bootstrap_servers: str) -> None:
+    def __init__(self, settings: HookSettings, topic: str, cluster: ClusterAddress) -> None:
         self.settings = settings
         self.topic = topic
-        self.bootstrap_servers = bootstrap_servers
+        self.cluster = cluster
         self.pipelines: set[str] = set()
         self.is_closed = False
-        self.producer = Producer(bootstrap_servers, delivery_timeout_ms=_ACKNOWLEDGED_WITHIN_MS)
+        self.producer = Producer(
+            cluster.bootstrap_servers,
+            delivery_timeout_ms=_ACKNOWLEDGED_WITHIN_MS,
+            security=cluster.security,
+        )
         self.places = threading.BoundedSemaphore(_MOST_AT_ONCE)
         listener = self
 
@@ -205,7 +210,7 @@ _lock = threading.Lock()
 
 
 def listening(
-    settings: HookSettings, topic: str, bootstrap_servers: str, pipeline: str = ""
+    settings: HookSettings, topic: str, cluster: ClusterAddress, pipeline: str = ""
 ) -> HookListener:
     """The listener of this process on that host and port, for a pipeline that is to use it.
 
@@ -216,8 +221,8 @@ def listening(
     with _lock:
         found = _open.get(place)
         if found is None:
-            found = _open[place] = HookListener(settings, topic, bootstrap_servers)
-        elif found.pipelines <= {pipeline} and found.bootstrap_servers == bootstrap_servers:
+            found = _open[place] = HookListener(settings, topic, cluster)
+        elif found.pipelines <= {pipeline} and found.cluster == cluster:
             found.settings, found.topic = settings, topic
         elif (found.settings, found.topic) != (settings, topic):
             raise InvalidArgument(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.sync.producer import Producer
 
 PREFIX = "__connect.errors."
@@ -17,12 +18,12 @@ class Refused(NamedTuple):
 
 
 def send_refused(
-    bootstrap_servers: str, topic: str, refused: Sequence[Refused], connector: str, error: str
+    cluster: ClusterAddress, topic: str, refused: Sequence[Refused], connector: str, error: str
 ) -> None:
     """Write them to a topic, and return when they are there."""
     if not refused:
         return
-    with Producer(bootstrap_servers) as producer:
+    with Producer(cluster.bootstrap_servers, security=cluster.security) as producer:
         for each in refused:
             headers = [
                 (f"{PREFIX}connector.name", connector.encode()),

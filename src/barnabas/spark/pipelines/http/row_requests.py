@@ -1,8 +1,9 @@
 """The requests of a batch, with idempotency keys that are the same when it comes again.
 
 A key is made of the query, the number of the batch, what is sent and where, and, for equal
-requests of one batch, which of them it is. So it does not depend on the order of the rows, as long
-as a request has one row; with several rows, on what they are together.
+requests of one batch, which of them it is. So it does not depend on the order of the rows, in which
+Spark may give them differently when a batch comes again. Where a request has several rows, they are
+sorted first: by `order_by`, and by what they are.
 """
 
 import hashlib
@@ -11,18 +12,20 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.types import BinaryType
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.written_columns import written_columns
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _BODY, _KEY = "barnabas_body", "barnabas_key"
-_NOT_OF_THE_ROW = ("record", "change")
+Row: TypeAlias = dict[str, Any]
+
 _NO_PLACE = (None, "", ".", "..")
 """Values that would make the URL of a list, or of what is above it."""
 
@@ -51,9 +54,8 @@ class RowRequests:
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise InvalidArgument(f"batch_size is 1 or more, not {self.batch_size}")
-        for name, value in (("a column in the url", self.places), ("body", self.body)):
-            if value and self.batch_size > 1:
-                raise InvalidArgument(f"{name} needs requests of one row: batch_size=1")
+        if self.body and self.batch_size > 1:
+            raise InvalidArgument("body needs requests of one row: batch_size=1")
 
     @property
     def places(self) -> list[str]:
@@ -68,7 +70,8 @@ class RowRequests:
                     f"no column {name!r} for the request; the rows have {', '.join(rows.columns)}"
                 )
         if self.order_by is not None:
-            rows = rows.orderBy(F.expr(self.order_by))
+            same = [] if self.batch_size == 1 else [self._body(rows)]
+            rows = rows.orderBy(F.expr(self.order_by), *same)
         columns = [self._body(rows).alias(_BODY)]
         if self.idempotency_key is not None:
             columns.append(F.expr(self.idempotency_key).cast("string").alias(_KEY))
@@ -78,38 +81,50 @@ class RowRequests:
         if self.body is not None:
             is_binary = isinstance(rows.schema[self.body].dataType, BinaryType)
             return F.col(self.body) if is_binary else F.col(self.body).cast("string").cast("binary")
-        written = [
-            each.name
-            for each in rows.schema.fields
-            if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
-        ]
+        written = [each.name for each in written_columns(rows)]
         return F.to_json(F.struct(*written), {"ignoreNullFields": "false"}).cast("binary")
 
-    def requests(
-        self, rows: Sequence[dict[str, Any]], query: str, number: int
-    ) -> Iterator[HttpRequest]:
+    def requests(self, rows: Sequence[Row], query: str, number: int) -> Iterator[HttpRequest]:
         """The requests for rows of `prepared`."""
         seen: Counter[str] = Counter()
-        for at in range(0, len(rows), self.batch_size):
-            part = rows[at : at + self.batch_size]
-            url = _PLACE.sub(lambda found: quote(str(part[0][found[1]]), safe=""), self.url)  # noqa: B023 - used at once
+        for url, problem, part in self._parts(rows):
             bodies = [each[_BODY] or b"" for each in part]
             body = bodies[0] if self.batch_size == 1 else b"[" + b",".join(bodies) + b"]"
-            if self.idempotency_key is not None:
-                keys = [str(each[_KEY]) for each in part]
-                key = keys[0] if self.batch_size == 1 else _digest(*keys)
+            if self.idempotency_key is not None and problem is None:
+                keys = [each[_KEY] for each in part]
+                key = keys[0] if self.batch_size == 1 else _digest(url, *keys)
             else:
                 key = _digest(query, str(number), url, body)
                 seen[key] += 1
                 if seen[key] > 1:
                     key = _digest(key, str(seen[key]))
-            yield HttpRequest(url, body, key, self._problem(part[0]))
+            yield HttpRequest(url, body, key, problem)
 
-    def _problem(self, row: dict[str, Any]) -> str | None:
-        """What is wrong with the URL of a row: it would be that of something else."""
+    def _parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, str | None, Sequence[Row]]]:
+        """The rows of each request, with its URL and what is wrong with it."""
+        if self.batch_size == 1:
+            for row in rows:
+                yield self._url(row), self._problem(row), [row]
+            return
+        if self.order_by is None:
+            rows = sorted(rows, key=lambda each: (each.get(_KEY) or "", each[_BODY] or b""))
+        by_place: dict[tuple[str, str | None], list[Row]] = {}
+        for row in rows:
+            by_place.setdefault((self._url(row), self._problem(row)), []).append(row)
+        for (url, problem), found in by_place.items():
+            for at in range(0, len(found), self.batch_size):
+                yield url, problem, found[at : at + self.batch_size]
+
+    def _url(self, row: Row) -> str:
+        return _PLACE.sub(lambda found: quote(str(row[found[1]]), safe=""), self.url)
+
+    def _problem(self, row: Row) -> str | None:
+        """What is wrong with a row: its URL or key would be that of something else."""
         for name in self.places:
             if row[name] in _NO_PLACE:
                 return f"column {name} is {row[name]!r}, which can't be a part of the url"
+        if self.idempotency_key is not None and not row[_KEY]:
+            return f"idempotency_key {self.idempotency_key} is {row[_KEY]!r}, as of other rows"
         return None
 
 

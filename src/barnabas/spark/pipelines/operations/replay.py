@@ -1,6 +1,7 @@
 """Dead letters sent back to their topics, once the pipeline or the schema is fixed."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
@@ -13,20 +14,22 @@ from barnabas.sync.producer import Producer
 _TOPIC = f"{HEADER_PREFIX}topic"
 
 
-def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[tuple[str, str]]:
+def replay_dead_letters(
+    pipeline: Pipeline, bootstrap_servers: str, *, security: Mapping[str, str] | None = None
+) -> Counter[tuple[str, str]]:
     """Send the dead letters of a pipeline back; returns how many went from where to where.
 
     They are sent as they were, without the added headers, but with the current time, and they stay
     in the dead-letter topic. Each is sent back once: the group `NAME.replay` records which were
     sent, and its offsets are committed together with the records. Letters that arrive meanwhile
     may be left for the next replay; so are records that come back because they still can't be
-    decoded.
+    decoded. `security` has encryption and sign-in by Kafka's names of settings.
     """
     topics = _topics(pipeline)
     if not topics:
         raise InvalidArgument(f"pipeline {pipeline.name} has no dead-letter topic")
     name = f"{pipeline.name}.replay"
-    with Admin(bootstrap_servers) as admin:
+    with Admin(bootstrap_servers, security=security) as admin:
         ends = {
             partition: end
             for topic in topics
@@ -34,8 +37,10 @@ def replay_dead_letters(pipeline: Pipeline, bootstrap_servers: str) -> Counter[t
         }
     sent: Counter[tuple[str, str]] = Counter()
     with (
-        Consumer(bootstrap_servers, topics, group=name, commit="manual") as consumer,
-        Producer(bootstrap_servers, transactional_id=name) as producer,
+        Consumer(
+            bootstrap_servers, topics, group=name, commit="manual", security=security
+        ) as consumer,
+        Producer(bootstrap_servers, transactional_id=name, security=security) as producer,
     ):
         while True:
             letters = consumer.poll()

@@ -7,7 +7,7 @@ writes, its new version reads what the other's new version writes.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from barnabas.errors import InvalidArgument
@@ -42,7 +42,13 @@ def as_version(pipelines: Iterable[Pipeline], version: str) -> list[Pipeline]:
     ]
 
 
-def make_topics(pipelines: Iterable[Pipeline], version: str, bootstrap_servers: str) -> list[str]:
+def make_topics(
+    pipelines: Iterable[Pipeline],
+    version: str,
+    bootstrap_servers: str,
+    *,
+    security: Mapping[str, str] | None = None,
+) -> list[str]:
     """Create the topics that a version writes, and return the new ones.
 
     Each has the partitions, replicas and configuration of the original's topic. Where the original
@@ -55,7 +61,7 @@ def make_topics(pipelines: Iterable[Pipeline], version: str, bootstrap_servers: 
         for topic, new in zip(_written_by(original), _written_by(versioned), strict=True)
     }
     made = []
-    with Admin(bootstrap_servers) as admin:
+    with Admin(bootstrap_servers, security=security) as admin:
         there = admin.topics()
         for topic, new in sorted(new_names.items()):
             if topic in there and new not in there:

@@ -39,18 +39,28 @@ class Owner:
         return f"pipeline {self.writer.pipeline}, whose checkpoint is in {self.writer.checkpoint}"
 
 
+def owner_in(text: str) -> Owner:
+    """The owner that `owner_text` wrote."""
+    found = json.loads(text)
+    writer = found["writer"]
+    return Owner(found["query"], None if writer is None else Writer(**writer))
+
+
+def owner_text(owner: Owner) -> str:
+    """The owner as JSON."""
+    return json.dumps(asdict(owner))
+
+
 def read_owner(file: Path) -> Owner | None:
     """The owner that was written to a file."""
     try:
-        found = json.loads(file.read_text("utf-8"))
+        return owner_in(file.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    writer = found["writer"]
-    return Owner(found["query"], None if writer is None else Writer(**writer))
 
 
 def write_owner(file: Path, owner: Owner) -> None:
     """Replace the file atomically."""
     new = file.with_suffix(".new")
-    new.write_text(json.dumps(asdict(owner)), "utf-8")
+    new.write_text(owner_text(owner), "utf-8")
     new.replace(file)

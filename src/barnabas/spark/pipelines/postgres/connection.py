@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 _CONNECT_TIMEOUT_S = 10
-_PASSWORD = re.compile(r"(://[^/:@]*):[^?\s]*@|(password=)\S+")
+_PASSWORD = re.compile(
+    r"(://[^/:@]*):[^?\s]*@|(:thin:[^/@]*)/[^@\s]*@|(password=)\S+", re.IGNORECASE
+)
+"""In a URL, in one of Oracle's for JDBC, and as a parameter."""
 
 
 class DatabaseError(BarnabasError):
@@ -25,11 +28,12 @@ def connected(url: str) -> "Iterator[Connection]":
     """A connection; its changes are committed unless an exception is raised."""
     import psycopg
 
-    defaults: dict[str, Any] = {"application_name": "barnabas"}
-    if "connect_timeout" not in url:
-        defaults["connect_timeout"] = _CONNECT_TIMEOUT_S
+    from barnabas.changes.postgres.watched_connection import WatchedConnection
+
+    wanted = {"application_name": "barnabas", "connect_timeout": _CONNECT_TIMEOUT_S}
+    defaults: dict[str, Any] = {name: each for name, each in wanted.items() if name not in url}
     try:
-        connection = psycopg.connect(url, **defaults)
+        connection = WatchedConnection.opened(url, **defaults)
     except psycopg.ProgrammingError as error:
         raise not_a_url(url, error) from None
     except psycopg.OperationalError as error:
@@ -49,7 +53,9 @@ def check_driver() -> None:
 
 def shown(url: str) -> str:
     """An address without its password."""
-    return _PASSWORD.sub(lambda found: f"{found[1]}@" if found[1] else f"{found[2]}***", url)
+    return _PASSWORD.sub(
+        lambda found: f"{found[3]}***" if found[3] else f"{found[1] or found[2]}@", url
+    )
 
 
 def database_reason(error: Exception) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import StructField
 
+from barnabas.spark.pipelines.deleted_column import DELETED
 from barnabas.spark.pipelines.postgres.connection import (
     DatabaseError,
     connected,
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from psycopg import Connection
     from psycopg.sql import Composable, Composed
-
-DELETED = "barnabas_deleted"
-"""A column of the rows: whether a row deletes the one with its key."""
 
 _BATCH = "barnabas_batch"
 _CHUNK_ROWS = 10_000

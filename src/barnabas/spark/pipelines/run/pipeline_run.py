@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.environment import (
@@ -37,6 +38,8 @@ from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
 _STATUS_INTERVAL_S = 1.0
 _POLL_S = 0.1
 _LAST_COUNT_S = 2.0
+_IDLE_WAIT_MS = 500
+"""How long the sources of a pipeline together wait for rows before Spark asks again."""
 
 
 class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
@@ -54,7 +57,8 @@ class PipelineRun:
     With `once` they process what there is and end. Otherwise they run until `stop`. A pipeline that
     fails is restarted, after a wait that doubles until a batch succeeds; at most `max_restarts`
     times in a row if that is given. With `keep_going`, a pipeline that can't be started is failed,
-    and the others run; otherwise none is started.
+    and the others run; otherwise none is started. `security` has encryption and sign-in by Kafka's
+    names of settings, such as {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
     """
 
     def __init__(
@@ -68,13 +72,13 @@ class PipelineRun:
         max_restarts: int | None = None,
         records: Records | None = None,
         keep_going: bool = False,
+        security: Mapping[str, str] | None = None,
     ) -> None:
         self._spark = spark
         self._folder = folder
         self._once = once
-        self._environment = Environment(
-            spark, records or BrokerRecords(bootstrap_servers), bootstrap_servers
-        )
+        cluster = ClusterAddress(bootstrap_servers, security or {})
+        self._environment = Environment(spark, records or BrokerRecords(cluster), cluster)
         self._max_restarts = max_restarts
         self._keep_going = keep_going
         self._locks: dict[str, int] = {}
@@ -235,7 +239,9 @@ class PipelineRun:
         environment = replace(self._environment, writer=self._folder.writer_of(defined.name))
         waits = any(source.waits_for_rows for source in defined.sources.values())
         with applied(self._spark, defined.conf, WAITING_CONF if waits else LONG_RUNNING_CONF):
-            rows = defined.lean_rows(self._environment_of(defined))
+            rows = defined.lean_rows(
+                replace(self._environment_of(defined), idle_wait_ms=_idle_wait_ms(defined))
+            )
             counted = rows.observe(OUTPUT_METRIC, F.count(F.lit(1)).alias("rows"))
             writer = defined.sink.writer(environment, counted, defined.output_mode)
             writer = writer.outputMode(defined.output_mode).queryName(defined.name)
@@ -290,3 +296,9 @@ class PipelineRun:
                 "checkpoint": self._folder.checkpoint_of(query.name),
             }
             self._folder.write_status(query.name, status)
+
+
+def _idle_wait_ms(defined: Pipeline) -> int:
+    """How long each source waits: Spark asks one after the other."""
+    waiting = sum(source.waits_for_rows for source in defined.sources.values())
+    return _IDLE_WAIT_MS // waiting if waiting else 0

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import NO_CLUSTER, ClusterAddress
 from barnabas.spark.connector.batch_writer import query_of_batch
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.http.http_calls import (
@@ -55,11 +56,15 @@ class HttpSink(Sink):
         self.requests.prepared(rows)  # wrong columns are found before anything starts
         name = environment.writer.pipeline if environment.writer is not None else ""
         return rows.writeStream.foreachBatch(
-            partial(self.write, bootstrap_servers=environment.bootstrap_servers, pipeline=name)
+            partial(self.write, cluster=environment.cluster, pipeline=name)
         )
 
     def write(
-        self, rows: DataFrame, number: int, bootstrap_servers: str = "", pipeline: str = ""
+        self,
+        rows: DataFrame,
+        number: int,
+        cluster: ClusterAddress = NO_CLUSTER,
+        pipeline: str = "",
     ) -> None:
         """Send the requests of a batch, one after the other."""
         found = self.requests.prepared(rows).toArrow().to_pylist()
@@ -81,9 +86,7 @@ class HttpSink(Sink):
         finally:
             calls.close()
         if self.dead_letters is not None:
-            send_refused(
-                bootstrap_servers, self.dead_letters, refused, pipeline, HttpRefusedError.__name__
-            )
+            send_refused(cluster, self.dead_letters, refused, pipeline, HttpRefusedError.__name__)
 
 
 def to_http(
@@ -103,12 +106,14 @@ def to_http(
     """Send rows to an HTTP server, as JSON objects, or JSON arrays of `batch_size` objects.
 
     - `url`: may name columns, as `https://shop/items/{id}`. A row where one is NULL, empty, `.` or
-      `..` is refused.
-    - `method`, `batch_size`: POST, PUT, PATCH or DELETE; how many rows a request has.
+      `..` is refused. A request has rows of one URL.
+    - `method`, `batch_size`: POST, PUT, PATCH or DELETE; how many rows a request has. With more
+      than one, they are sorted by what they are, unless there is `order_by`.
     - `body`: the column that is sent as it is, instead of the row as JSON.
     - `headers`: a mapping, or texts as `Authorization: Bearer …`.
-    - `idempotency_key`: a column or expression in SQL that identifies a row. Without it the key is
-      made of the query, the batch and what is sent, and is the same when a batch comes again.
+    - `idempotency_key`: a column or expression in SQL that identifies a row; a row where it is NULL
+      or empty is refused. Without it the key is made of the query, the batch and what is sent, and
+      is the same when a batch comes again.
     - `idempotency_header`: the header for that key; empty for none.
     - `order_by`: a column or expression by which rows of a batch are sorted.
     - `timeout_s`, `retry_for_s`: how long to wait for an answer; how long to try again after 408,

@@ -14,13 +14,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barnabas.backoff import Backoff
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import NO_CLUSTER, ClusterAddress
 from barnabas.spark.pipelines.databases.keyed_rows import (
-    DELETED,
     NAME,
     VALUE,
     KeyedRows,
     keys_given,
 )
+from barnabas.spark.pipelines.deleted_column import DELETED
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.http.http_calls import (
     HttpCalls,
@@ -66,7 +67,7 @@ class OpenSearchSink(Sink):
         self.prepared(rows)  # wrong columns are found before anything starts
         name = environment.writer.pipeline if environment.writer is not None else ""
         return rows.writeStream.foreachBatch(
-            partial(self.write, bootstrap_servers=environment.bootstrap_servers, pipeline=name)
+            partial(self.write, cluster=environment.cluster, pipeline=name)
         )
 
     def prepared(self, rows: DataFrame) -> DataFrame:
@@ -75,12 +76,18 @@ class OpenSearchSink(Sink):
         return self.rows.named(rows, F.to_json(whole, {"ignoreNullFields": "false"}), "", "|")
 
     def write(
-        self, rows: DataFrame, _number: int, bootstrap_servers: str = "", pipeline: str = ""
+        self,
+        rows: DataFrame,
+        _number: int,
+        cluster: ClusterAddress = NO_CLUSTER,
+        pipeline: str = "",
     ) -> None:
         """Write a batch; once more changes nothing."""
-        self.send(self.prepared(rows).toArrow().to_pylist(), bootstrap_servers, pipeline)
+        self.send(self.prepared(rows).toArrow().to_pylist(), cluster, pipeline)
 
-    def send(self, rows: Sequence[Row], bootstrap_servers: str = "", pipeline: str = "") -> None:
+    def send(
+        self, rows: Sequence[Row], cluster: ClusterAddress = NO_CLUSTER, pipeline: str = ""
+    ) -> None:
         """Send rows of `prepared`, some at a time."""
         self.rows.check_named(each[NAME] for each in rows)
         calls = HttpCalls(retry_for_s=self.retry_for_s)
@@ -94,9 +101,7 @@ class OpenSearchSink(Sink):
             return
         if self.dead_letters is None:
             raise HttpRefusedError(f"{self.describe()}: {refused[0].reason}", _REFUSED)
-        send_refused(
-            bootstrap_servers, self.dead_letters, refused, pipeline, HttpRefusedError.__name__
-        )
+        send_refused(cluster, self.dead_letters, refused, pipeline, HttpRefusedError.__name__)
 
     def _send_chunk(self, calls: HttpCalls, rows: Sequence[Row]) -> list[Refused]:
         """What was refused; documents that the server has no room for now are sent again."""

@@ -13,6 +13,9 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
+from barnabas.spark.pipelines.objects.object_batches import ObjectBatches
+from barnabas.spark.pipelines.objects.object_store import ObjectStore, is_object_url
+from barnabas.spark.pipelines.objects.object_table import ObjectTable
 from barnabas.spark.pipelines.parquet.batches import ParquetBatches, is_local
 from barnabas.spark.pipelines.parquet.file_kind import FileKind
 from barnabas.spark.pipelines.parquet.table import OF_SPARK, OURS, ParquetTable
@@ -39,6 +42,10 @@ class ParquetSink(Sink):
                 f"compact={self.compact}: compact at least {_FEWEST_FILES} files, and set "
                 "partition_by, since each partition is compacted separately"
             )
+        if is_object_url(self.path):
+            ObjectStore(self.path).check()
+            if self.compact:
+                raise InvalidArgument("compact: files in an object store are not compacted")
 
     @property
     def modes(self) -> tuple[OutputMode, ...]:
@@ -46,17 +53,22 @@ class ParquetSink(Sink):
 
     def describe(self) -> str:
         what = "Parquet" if self.format == "parquet" else f"{self.format} files"
-        return f"{what} in {self.path}"
+        return f"{what} in {self._shown}"
 
     @property
     def places(self) -> tuple[tuple[str, str], ...]:
-        return (("files", self.path),)
+        return (("files", self._shown),)
+
+    @property
+    def _shown(self) -> str:
+        return ObjectStore(self.path).description if is_object_url(self.path) else self.path
 
     def resolved(self, folder: Path) -> Self:
         return replace(self, path=resolved_path(self.path, folder))
 
     def as_version(self, version: str) -> Self:
-        return replace(self, path=f"{self.path.rstrip('/')}-{version}")
+        place, mark, parameters = self.path.partition("?")
+        return replace(self, path=f"{place.rstrip('/')}-{version}{mark}{parameters}")
 
     def writer(
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
@@ -67,6 +79,11 @@ class ParquetSink(Sink):
             if expression is not None:
                 rows = rows.withColumn(name, F.expr(expression))
         names = [name for name, _ in columns]
+        objects = self._objects
+        if objects is not None:
+            return rows.writeStream.foreachBatch(
+                ObjectBatches(objects, names, self.options, environment.writer, self.format)
+            )
         if is_local(environment.spark, self.path):
             return rows.writeStream.foreachBatch(
                 ParquetBatches(
@@ -98,6 +115,12 @@ class ParquetSink(Sink):
 
     def check(self, writer: Writer, spark: SparkSession | None = None) -> None:
         """A table has the rows of exactly one query: another query is refused."""
+        objects = self._objects
+        if objects is not None:
+            objects.check_present(writer.finished_batches)
+            if writer.has_checkpoint is not None:
+                objects.check_owner(writer.query_id if writer.has_checkpoint else None, writer)
+            return
         # Without Spark it is not known whether a path is on this machine.
         is_here = self._present_folder is not None if spark is None else is_local(spark, self.path)
         if not is_here:
@@ -107,6 +130,8 @@ class ParquetSink(Sink):
             self.table.check_owner(writer.query_id if writer.has_checkpoint else None, writer)
 
     def output_to_delete(self, writer: Writer, *, delete: bool) -> list[Path]:
+        if self._objects is not None:
+            return self._objects_to_delete(self._objects, writer, delete=delete)
         table = self._present_folder
         if table is None:
             return []
@@ -123,8 +148,35 @@ class ParquetSink(Sink):
         self.table.check_idle()
         return [table]
 
+    def _objects_to_delete(
+        self, objects: ObjectTable, writer: Writer, *, delete: bool
+    ) -> list[Path]:
+        owner = objects.owner
+        if owner is None:
+            return []
+        if not (owner.is_former(writer) or owner.is_same(writer.query_id, writer)):
+            if delete:
+                raise PipelineError(f"{self._shown} belongs to {owner.describe()}: reset that one")
+            return []
+        if not delete:
+            raise InvalidArgument(
+                f"{self._shown} already has the first batches, and would skip their rows when they "
+                "come again. Delete them too, with --tables, or choose another path"
+            )
+        return [Path(self._shown)]
+
     def delete_output(self) -> None:
-        self.table.delete()
+        if self._objects is not None:
+            self._objects.delete()
+        else:
+            self.table.delete()
+
+    @property
+    def _objects(self) -> ObjectTable | None:
+        """The files, if they are in an object store."""
+        if not is_object_url(self.path):
+            return None
+        return ObjectTable(ObjectStore(self.path), FileKind(self.format))
 
     @property
     def table(self) -> ParquetTable:

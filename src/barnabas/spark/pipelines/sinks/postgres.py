@@ -5,19 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import StructField, StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.pipelines.databases.keyed_rows import KeyedRows
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.postgres.connection import check_driver, shown
 from barnabas.spark.pipelines.postgres.types import as_copied
-from barnabas.spark.pipelines.postgres.upsert import DELETED, Upsert
+from barnabas.spark.pipelines.postgres.upsert import Upsert
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
-
-_NOT_OF_THE_ROW = ("record", "change")
-"""Structs that sources add: where a row comes from. Queries can use them; they are not written."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +26,10 @@ class PostgresSink(Sink):
     latest_by: str | None = None
     delete_when: str | None = None
     create: bool = False
+
+    @property
+    def _rows(self) -> KeyedRows:
+        return KeyedRows(self.key, self.latest_by, self.delete_when)
 
     def describe(self) -> str:
         return f"table {self.table} in {shown(self.url)}"
@@ -45,7 +45,7 @@ class PostgresSink(Sink):
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
     ) -> DataStreamWriter:
         del environment, output_mode
-        self._prepared(rows)  # finds wrong columns before anything starts
+        self._rows.prepared(rows, as_copied)  # finds wrong columns before anything starts
         return rows.writeStream.foreachBatch(self._write)
 
     def _write(self, rows: DataFrame, _number: int) -> None:
@@ -53,39 +53,11 @@ class PostgresSink(Sink):
 
     def upsert(self, rows: DataFrame) -> None:
         """Write the rows of a DataFrame that is not a stream."""
-        fields = self._fields(rows)
-        found = self._prepared(rows).toArrow()
+        fields = self._rows.fields(rows)
+        found = self._rows.prepared(rows, as_copied).toArrow()
         if found.num_rows:
             deletes = self.delete_when is not None
             Upsert(self.url, self.table, self.key, deletes, self.create).run(fields, found)
-
-    def _fields(self, rows: DataFrame) -> list[StructField]:
-        """The columns of the table."""
-        fields = [
-            each
-            for each in rows.schema.fields
-            if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
-        ]
-        names = [each.name for each in fields]
-        for name in self.key:
-            if name not in names:
-                raise InvalidArgument(
-                    f"no column {name!r} for the key; the rows have {', '.join(names)}"
-                )
-        return fields
-
-    def _prepared(self, rows: DataFrame) -> DataFrame:
-        """One row for each key, and its columns as they are copied."""
-        columns = [as_copied(each).alias(each.name) for each in self._fields(rows)]
-        if self.delete_when is not None:
-            deleted = F.coalesce(F.expr(self.delete_when), F.lit(False))
-            columns.append(deleted.alias(DELETED))
-        if self.latest_by is None:
-            return rows.select(*columns)
-        key = [F.col(f"`{name}`") for name in self.key]
-        by = F.struct(F.expr(self.latest_by))  # in a struct, NULL comes before all others
-        latest = rows.groupBy(*key).agg(F.max_by(F.struct(*columns), by).alias("row"))
-        return latest.select("row.*")
 
 
 def to_postgres(

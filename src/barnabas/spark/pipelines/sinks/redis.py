@@ -16,13 +16,13 @@ from pyspark.sql.types import BinaryType, StructField
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.databases.keyed_rows import (
-    DELETED,
     NAME,
     VALUE,
     KeyedRows,
     as_written,
     keys_given,
 )
+from barnabas.spark.pipelines.deleted_column import DELETED
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.postgres.connection import DatabaseError, database_reason, shown
 from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink

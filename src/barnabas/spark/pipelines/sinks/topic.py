@@ -56,11 +56,8 @@ class TopicSink(Sink):
     def writer(
         self, environment: Environment, rows: DataFrame, output_mode: OutputMode
     ) -> DataStreamWriter:
-        options = {
-            "kafka.bootstrap.servers": environment.bootstrap_servers,
-            **({} if self.topic_per_row else {"topic": self.topic}),
-            **self.options,
-        }
+        topic = {} if self.topic_per_row else {"topic": self.topic}
+        options = environment.cluster.options({**topic, **self.options})
         records = self.records(rows)
         if output_mode == "append":
             if self.exactly_once:

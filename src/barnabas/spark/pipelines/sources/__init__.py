@@ -4,6 +4,8 @@ source            `Source`, the base class: what a source has to do, and may do
 topic             `from_topic`
 table             `from_table`
 files             `from_files`
+folder_files      files in a folder that Spark reads
+object_files      files in an object store
 postgres_changes  `from_postgres_changes`
 mysql_changes     `from_mysql_changes`
 table_changes     what sources of changes have in common

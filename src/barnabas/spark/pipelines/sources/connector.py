@@ -21,7 +21,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
 )
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.sources.expected_rows import with_expectations
-from barnabas.spark.pipelines.sources.files import FilesSource
+from barnabas.spark.pipelines.sources.folder_files import FilesSource
 from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark

@@ -30,7 +30,7 @@ class HttpSource(TopicSource):
 
     def load(self, environment: Environment) -> DataFrame:
         pipeline = environment.group_id or ""
-        listening(self.hooks, self.topic, environment.bootstrap_servers, pipeline)
+        listening(self.hooks, self.topic, environment.cluster, pipeline)
         return super().load(environment)
 
     def close(self, pipeline: str) -> None:
@@ -69,7 +69,7 @@ def from_http(
     - `key_header`: the header that is the record's key.
     - `max_body_bytes`: larger requests are refused with 413.
     """
-    if "," in topic:
+    if "," in topic or "pattern" in options:
         raise InvalidArgument(f"topic: name one, not {topic!r}")
     hooks = HookSettings(port, host, path, token, key_header, max_body_bytes)
     read = from_topic(

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
-from barnabas.spark.pipelines.databases.query_driver import driver_of
+from barnabas.spark.pipelines.databases.query_driver import check_place
+from barnabas.spark.pipelines.databases.query_place import QueryPlace
 from barnabas.spark.pipelines.databases.query_values import converters
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import part_of_source
@@ -45,12 +46,17 @@ def from_query(
     delay_s: int = 5,
     every_s: int | None = None,
     max_rows_per_batch: int = 100_000,
+    jar: str | Sequence[str] = (),
+    user: str | None = None,
+    password: str | None = None,
+    timeout_s: int = 300,
     watermark: str | None = None,
     expect: Sequence[Expectation] = (),
 ) -> QuerySource:
     """The rows of a query or table: those that are new since the last batch, or all now and then.
 
-    - `url`: `sqlite:PATH`, `duckdb:PATH`, `postgresql://…` or `mysql://…`.
+    - `url`: `sqlite:PATH`, `duckdb:PATH`, `postgresql://…`, `mysql://…`, or `jdbc:…` of any
+      database, with the JARs of its driver.
     - `query`: a query, or the name of a table.
     - `schema`: the columns to read, in Spark's DDL.
     - `id`: a column that grows with every row; rows after the last one seen are read.
@@ -60,9 +66,15 @@ def from_query(
       seen, so that rows whose transactions commit late are not missed.
     - `every_s`: how often the database is asked; 1, and 60 where all rows are read.
     - `max_rows_per_batch`: how many a micro-batch has; more where they have the same timestamp.
+    - `jar`: the JARs of a JDBC driver, with commas.
+    - `user`, `password`: for JDBC, where they are not in the URL.
+    - `timeout_s`: how long to wait for an answer of the server, or for its next rows.
     - `watermark`, `expect`: as with other sources.
     """
-    driver_of(url)
+    jars = jar.split(",") if isinstance(jar, str) else jar
+    found = tuple(each.strip() for each in jars if each.strip())
+    place = QueryPlace(url, timeout_s, found, user, password)
+    check_place(place)
     if not query.strip():
         raise InvalidArgument("query has to be a query, or the name of a table")
     for name, column in (("id", id), ("timestamp", timestamp)):
@@ -74,8 +86,9 @@ def from_query(
         ("delay_s", delay_s, 0),
         ("every_s", every, 0),
         ("max_rows_per_batch", max_rows_per_batch, 1),
+        ("timeout_s", timeout_s, 1),
     ):
         if value < least:
             raise InvalidArgument(f"{name} is {least} or more, not {value}")
-    rows = QueryRows(url, query, schema, by, delay_s, every, max_rows_per_batch)
+    rows = QueryRows(place, query, schema, by, delay_s, every, max_rows_per_batch)
     return QuerySource(rows, watermark, checked_rules(expect))

@@ -2,7 +2,7 @@
 
 **Rows that commit late.** A transaction may get an id or a time and commit after others that got
 greater ones. A reader that has seen these would never look back. So a value counts as an end only
-`delay_s` after it was first seen: whoever got a smaller one before has committed by then, if
+`delay_s` after it was first seen: a transaction with a smaller one has committed by then, if
 transactions take no longer. This needs no clock of the database's, and works for ids and times.
 """
 
@@ -17,21 +17,14 @@ from pyspark.sql.types import StructType
 from barnabas.errors import InvalidArgument
 from barnabas.spark.connector.connector import Connector, Position
 from barnabas.spark.connector.row_batches import RowError
-from barnabas.spark.pipelines.databases.query_driver import (
-    FILES,
-    driver_of,
-    fetched,
-    file_of,
-    reading,
-    with_file,
-)
+from barnabas.spark.pipelines.databases.query_driver import driver_of, fetched, reading
+from barnabas.spark.pipelines.databases.query_place import QueryPlace
 from barnabas.spark.pipelines.databases.query_values import (
     Convert,
     converters,
     from_json,
     to_json,
 )
-from barnabas.spark.pipelines.pipeline_end import resolved_path
 from barnabas.spark.pipelines.postgres.connection import shown
 
 Values = tuple[Any, ...]
@@ -41,7 +34,7 @@ Values = tuple[Any, ...]
 class QueryRows(Connector):
     """What a query gives; `by` are the columns that say what is new, in their order."""
 
-    url: str = field(repr=False)
+    place: QueryPlace
     query: str
     fields: str | StructType
     by: tuple[str, ...]
@@ -56,15 +49,13 @@ class QueryRows(Connector):
     _readings_left: int | None = field(default=None, init=False)
 
     def describe(self) -> str:
-        return f"query {' '.join(self.query.split())!r} of {shown(self.url)}"
+        return f"query {' '.join(self.query.split())!r} of {shown(self.place.url)}"
 
     def schema(self) -> str | StructType:
         return self.fields
 
     def resolved(self, folder: Path) -> Self:
-        if self.url.partition(":")[0] not in FILES:
-            return self
-        return replace(self, url=with_file(self.url, resolved_path(file_of(self.url), folder)))
+        return replace(self, place=self.place.resolved(folder))
 
     # -- positions --------------------------------------------------------------------------------
 
@@ -92,7 +83,7 @@ class QueryRows(Connector):
     def _has_rows(self, after: Values | None, end: Values) -> bool:
         """Whether there are any between; texts have an order that only the database knows."""
         condition, values = self._between(after, end)
-        return self._one(f"{condition} LIMIT 1", values) is not None
+        return self._one(condition, values) is not None
 
     def _next_reading(self, start: Position) -> Position:
         now = int(time.time())
@@ -119,14 +110,13 @@ class QueryRows(Connector):
     def _newest(self) -> Values | None:
         order = ", ".join(f"{each} DESC" for each in self.by)
         given = " AND ".join(f"{each} IS NOT NULL" for each in self.by)
-        return self._one(f"WHERE {given} ORDER BY {order} LIMIT 1", ())
+        return self._one(f"WHERE {given} ORDER BY {order}", ())
 
     def _limited(self, after: Values | None, end: Values) -> Values:
         """Where a batch ends that has not too many rows."""
         condition, values = self._between(after, end)
         rows = f"{condition} ORDER BY {', '.join(self.by)}"
-        limit = f"LIMIT 1 OFFSET {self.max_rows_per_batch - 1}"
-        return self._one(f"{rows} {limit}", values) or end
+        return self._one(rows, values, self.max_rows_per_batch) or end
 
     # -- reading ----------------------------------------------------------------------------------
 
@@ -160,7 +150,7 @@ class QueryRows(Connector):
         return f"WHERE {' AND '.join(conditions)}", tuple(values)
 
     def _compared(self, sign: str, limit: Values) -> tuple[str, list[Any]]:
-        mark = driver_of(self.url).mark
+        mark = driver_of(self.place).mark
         if len(self.by) == 1:
             return f"{self.by[0]} {sign} {mark}", [limit[0]]
         first, second = self.by
@@ -170,21 +160,27 @@ class QueryRows(Connector):
     @property
     def _asked(self) -> str:
         query = self.query.strip().rstrip(";")
-        if driver_of(self.url).mark == "%s":
+        if driver_of(self.place).mark == "%s":
             query = query.replace("%", "%%")
-        return f"({query}) AS q" if " " in query or "\n" in query else query
+        return f"({query}) q" if " " in query or "\n" in query else query
 
-    def _one(self, condition: str, values: Sequence[Any]) -> Values | None:
+    def _one(self, condition: str, values: Sequence[Any], number: int = 1) -> Values | None:
+        """The columns of a row by its number, from 1; None if there are fewer."""
         statement = f"SELECT {', '.join(self.by)} FROM {self._asked} {condition}"  # noqa: S608 - the user's
-        for _, rows in self._rows(statement, values):
-            return rows[0]
+        if driver_of(self.place).has_limit:
+            statement += f" LIMIT 1 OFFSET {number - 1}"
+            number = 1
+        for _, rows in self._rows(statement, values, number):
+            if len(rows) >= number:
+                return rows[number - 1]
+            number -= len(rows)
         return None
 
     def _rows(
-        self, statement: str, values: Sequence[Any]
+        self, statement: str, values: Sequence[Any], max_rows: int = 0
     ) -> Iterator[tuple[list[str], list[Values]]]:
-        with reading(self.url) as connection:
-            yield from fetched(driver_of(self.url), connection, statement, values)
+        with reading(self.place) as connection:
+            yield from fetched(self.place, connection, statement, values, max_rows)
 
 
 def _values(position: Position) -> Values | None:

@@ -55,6 +55,15 @@ class Source(PipelineEnd):
         del offsets
         raise InvalidArgument(f"{self.describe()} can't be given a position")
 
+    def reads(self, topic: str) -> bool:
+        """Whether it reads this topic."""
+        return topic in self.topics
+
+    @property
+    def is_of_other_cluster(self) -> bool:
+        """Whether its topics, and that of its dead letters, are not in the pipelines' cluster."""
+        return False
+
     @property
     def dead_letter_topic(self) -> str | None:
         """The topic for records that do not become rows, if it has one."""

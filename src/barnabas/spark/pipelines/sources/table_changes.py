@@ -26,7 +26,7 @@ from barnabas.spark.pipelines.formats.record_decoder import decoded
 from barnabas.spark.pipelines.postgres.connection import shown
 from barnabas.spark.pipelines.sources.expected_rows import with_expectations
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
-from barnabas.spark.pipelines.sources.files import FilesSource
+from barnabas.spark.pipelines.sources.folder_files import FilesSource
 from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark

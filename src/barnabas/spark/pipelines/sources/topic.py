@@ -1,16 +1,18 @@
 """Records of topics as a stream of rows."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
+from barnabas.client.offsets.list_offsets import EARLIEST
 from barnabas.errors import InvalidArgument
 from barnabas.spark.dead_letters.dead_record import COLUMNS, HEADER_PREFIX, REASON
 from barnabas.spark.dead_letters.letter_target import LetterTarget
@@ -48,12 +50,15 @@ from barnabas.spark.pipelines.sources.record_schema import (
 )
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
+from barnabas.spark.source.positions import OTHERS
 from barnabas.spark.source.record_decoding import RecordDecoding, Undecodable
 
 
 @dataclass(frozen=True)
 class TopicSource(Source):
     """The records of topics as a stream of rows. See `from_topic`."""
+
+    waits_for_rows: ClassVar[bool] = True
 
     topic: str
     schema: str | StructType | None = None
@@ -66,6 +71,8 @@ class TopicSource(Source):
     starting_offsets: str = "earliest"
     options: Mapping[str, str] = field(default_factory=dict)
     expect: tuple[Expectation, ...] = ()
+    pattern: bool = False
+    """Whether `topic` is a regular expression."""
 
     def __post_init__(self) -> None:
         _check_record(self.record)
@@ -77,7 +84,7 @@ class TopicSource(Source):
             raise InvalidArgument(
                 "dead_letters and skip_undecodable need a schema: without one nothing is decoded"
             )
-        if self.dead_letters in self.topics:
+        if self.dead_letters is not None and self.reads(self.dead_letters):
             raise InvalidArgument(
                 f"dead_letters: the source reads {self.dead_letters} too, so an undecodable record "
                 "would be written to it again and again"
@@ -89,11 +96,25 @@ class TopicSource(Source):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        return tuple(each.strip() for each in self.topic.split(","))
+        """Those that it names: which ones a pattern stands for is not known before it runs."""
+        return () if self.pattern else tuple(each.strip() for each in self.topic.split(","))
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        return (("topic", self.topic),) if self.pattern else super().places
+
+    def reads(self, topic: str) -> bool:
+        if self.pattern:
+            return re.fullmatch(self.topic, topic) is not None
+        return topic in self.topics
 
     @property
     def required_topics(self) -> tuple[str, ...]:
-        return () if names_other_topics(self.options) else self.topics
+        return () if self.is_of_other_cluster else self.topics
+
+    @property
+    def is_of_other_cluster(self) -> bool:
+        return names_other_topics(self.options)
 
     @property
     def values(self) -> ValueFormat | None:
@@ -104,7 +125,7 @@ class TopicSource(Source):
         return self.skip_undecodable or self.dead_letters is not None
 
     def describe(self) -> str:
-        return f"topic {self.topic}"
+        return f"topics that match {self.topic}" if self.pattern else f"topic {self.topic}"
 
     def load(self, environment: Environment) -> DataFrame:
         rows = with_expectations(
@@ -183,8 +204,12 @@ class TopicSource(Source):
 
     def _read_options(self, environment: Environment) -> dict[str, str]:
         options = {"startingOffsets": self.starting_offsets}
+        if self.pattern:
+            options["subscribePattern"] = self.topic
         if environment.group_id is not None:
             options["groupId"] = environment.group_id
+        if environment.idle_wait_ms:
+            options["idleWait"] = f"{environment.idle_wait_ms}ms"
         return {**options, **self.options}
 
     @property
@@ -195,11 +220,8 @@ class TopicSource(Source):
         return replace(self, expect=checked_rules(rules))
 
     def starting_at(self, offsets: Mapping[str, Mapping[str, int]]) -> Self:
-        missing = [each for each in self.topics if each not in offsets]
-        if missing:
-            raise InvalidArgument(f"{self.describe()}: no offsets of topic {missing[0]}")
-        places = {topic: dict(offsets[topic]) for topic in self.topics}
-        return replace(self, starting_offsets=json.dumps(places))
+        places = {topic: dict(each) for topic, each in offsets.items() if self.reads(topic)}
+        return replace(self, starting_offsets=json.dumps({**places, OTHERS: EARLIEST}))
 
     @property
     def dead_letter_topic(self) -> str | None:
@@ -238,14 +260,14 @@ class TopicSource(Source):
     def as_version(self, version: str, topics: Mapping[str, str]) -> Self:
         letters = None if self.dead_letters is None else f"{self.dead_letters}-{version}"
         read = ",".join(topics.get(each, each) for each in self.topics)
-        return replace(self, topic=read, dead_letters=letters)
+        return replace(self, topic=read or self.topic, dead_letters=letters)
 
     def in_test(self, folder: Path) -> "TopicSource":
         del folder
         return self
 
     def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
-        if len(self.topics) > 1:
+        if len(self.topics) > 1:  # a pattern is fed as a topic of that name
             raise InvalidArgument(
                 f"{self.describe()} is several topics: feed a source that reads one of them"
             )
@@ -265,11 +287,14 @@ def from_topic(
     dead_letters: str | None = None,
     skip_undecodable: bool = False,
     starting_offsets: str = "earliest",
+    pattern: bool = False,
     expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> TopicSource:
     """The records of a topic (or of several, with commas), each value decoded into columns.
 
+    - `pattern`: `topic` is a regular expression, for all topics whose whole name matches, also for
+      those that are created later, which are read from their beginning.
     - `schema`: Spark's DDL for JSON, an Avro schema or the path of one for `format="avro"`,
       `PATH:MESSAGE` for `format="protobuf"`, with the path of a descriptor file.
       Without it, the columns are those of the connector.
@@ -292,8 +317,9 @@ def from_topic(
         dead_letters,
         skip_undecodable,
         starting_offsets,
-        read_options(from_topic, topic, starting_offsets, options),
+        read_options(from_topic, topic, starting_offsets, options, pattern=pattern),
         checked_rules(expect),
+        pattern,
     )
 
 

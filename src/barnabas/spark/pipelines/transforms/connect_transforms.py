@@ -42,8 +42,14 @@ def connect_transforms(
     records with the columns `key`, `value` and `topic`, as `to_topic(…, topic_per_row=True)` takes
     them. Raises `InvalidArgument` for a transform or a setting that is unknown.
     """
+    for kind in ("predicates", "transforms"):
+        _check_listed(kind, settings)
     known = {name: _predicate(name, settings) for name in _listed(settings.get("predicates", ""))}
-    steps = [_step(name, settings, known) for name in _listed(settings.get("transforms", ""))]
+    names = _listed(settings.get("transforms", ""))
+    steps = [_step(name, settings, known) for name in names]
+    used = {settings.get(f"transforms.{name}.predicate") for name in names}
+    for unused in known.keys() - used:
+        raise InvalidArgument(f"predicates.{unused}: no transform uses it; remove it")
 
     def apply(rows: DataFrame) -> DataFrame:
         flowing = FlowingRows(rows, topic)
@@ -52,6 +58,14 @@ def connect_transforms(
         return flowing.records()
 
     return apply
+
+
+def _check_listed(kind: str, settings: Mapping[str, str]) -> None:
+    """Raise for settings of a transform or predicate that is not in its list."""
+    listed = tuple(f"{kind}.{each}." for each in _listed(settings.get(kind, "")))
+    for name in settings:
+        if name.startswith(f"{kind}.") and not name.startswith(listed):
+            raise InvalidArgument(f"{name}: name it in {kind}, or remove this")
 
 
 def _predicate(name: str, settings: Mapping[str, str]) -> Predicate:
@@ -67,6 +81,8 @@ def _step(name: str, settings: Mapping[str, str], known: dict[str, Predicate]) -
     kind = given.removeprefix(_PACKAGE)
     chosen, negate = own.optional("predicate"), own.flag("negate", False)
     predicate = None if chosen is None else predicate_named(chosen, known)
+    if predicate is None and negate:
+        raise own.wrong("negate", "it negates a predicate; set that as well")
     if kind == _FILTER:
         made = _filter(own, predicate, negate)
     elif kind in TRANSFORMS:

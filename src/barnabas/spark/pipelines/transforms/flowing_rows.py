@@ -55,9 +55,16 @@ class FlowingRows:
         """The topic of each row, as far as it is known."""
         if TOPIC in self.rows.columns:
             return F.col(TOPIC)
-        if self.topic is None:
-            raise InvalidArgument("the topic of the rows is not known here: give topic=NAME")
-        return F.lit(self.topic)
+        if self.topic is not None:
+            return F.lit(self.topic)
+        fields = {each.name: each.dataType for each in self.rows.schema.fields}
+        record = fields.get("record")
+        if isinstance(record, StructType) and "topic" in record.names:
+            return F.col("record.topic")
+        raise InvalidArgument(
+            'rows of several topics do not have the name of theirs: from_topic(…, record="topic"), '
+            "or in a connector source.record=topic"
+        )
 
     def of_fields(self, columns: Sequence[Column]) -> Self:
         """With these fields instead."""

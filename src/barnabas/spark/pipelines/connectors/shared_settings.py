@@ -2,15 +2,9 @@
 
 from collections.abc import Mapping
 
+from barnabas.spark.pipelines.connectors.converters import check_converters
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting
 from barnabas.spark.pipelines.interval import is_period
-
-CONVERTERS = {
-    "org.apache.kafka.connect.json.JsonConverter": "json",
-    "org.apache.kafka.connect.storage.StringConverter": "string",
-    "org.apache.kafka.connect.converters.ByteArrayConverter": "bytes",
-}
-"""Converters by class; the short names are understood too."""
 
 _BOOLEAN = ("true", "false")
 
@@ -67,6 +61,11 @@ ONCE = Setting(
 OF_SINKS = [
     Setting("topics", "LIST", documentation="Topics to read.", importance="HIGH"),
     Setting(
+        "topics.regex",
+        documentation="Read the topics whose whole name matches, also those that come later.",
+        importance="HIGH",
+    ),
+    Setting(
         "errors.tolerance",
         default="none",
         documentation="Whether to skip undecodable records.",
@@ -99,8 +98,9 @@ OF_BOTH = [
     ),
 ]
 
+_LEAST = {"tasks.max": 1, "max.rows.per.batch": 1, "restarts.max": 0}
+_NEW_TOPICS = [each.name for each in OF_BOTH if each.type == "INT"]
 _NOT_SUPPORTED = {
-    "topics.regex": "name the topics, or set source.subscribepattern",
     "header.converter": "headers are passed as bytes",
     "config.providers": "give passwords by ~/.pgpass or the environment of the service",
 }
@@ -116,19 +116,18 @@ def check_common(config: Mapping[str, str], errors: ConfigErrors) -> None:
         for given in config:
             if given == name or given.startswith(f"{name}."):
                 errors.add(given, f"{given} is not supported: {advice}")
-    if int(_number(config.get("tasks.max", "1")) or 0) < 1:
-        errors.add("tasks.max", f"tasks.max is 1 or more, not {config['tasks.max']!r}")
+    for name, least in _LEAST.items():
+        number = _number(config.get(name, ""))
+        if number is not None and number < least:
+            errors.add(name, f"{name} is {least} or more, not {number}")
+    for name in _NEW_TOPICS:
+        number = _number(config.get(name, ""))
+        if number is not None and number != -1 and number < 1:
+            errors.add(name, f"{name} is 1 or more, or -1 for the broker's default, not {number}")
     trigger = config.get("trigger")
     if trigger is not None and not is_period(trigger):
         errors.add("trigger", f'trigger is an interval such as "10 seconds", not {trigger!r}')
-    for part in ("key", "value"):
-        _check_converter(config, part, errors)
-
-
-def converter_of(config: Mapping[str, str], part: str = "value") -> str | None:
-    """The short name of a converter; None if there is none."""
-    given = config.get(f"{part}.converter")
-    return None if given is None else CONVERTERS.get(given, given)
+    check_converters(config, errors)
 
 
 def _check_type(setting: Setting, value: str, errors: ConfigErrors) -> None:
@@ -139,25 +138,6 @@ def _check_type(setting: Setting, value: str, errors: ConfigErrors) -> None:
     elif setting.recommended and value.lower() not in setting.recommended:
         known = " or ".join(setting.recommended)
         errors.add(setting.name, f"{setting.name} is {known}, not {value!r}")
-
-
-def _check_converter(config: Mapping[str, str], part: str, errors: ConfigErrors) -> None:
-    name = f"{part}.converter"
-    known = {*CONVERTERS.values()}
-    found = converter_of(config, part)
-    if found is not None and found not in known:
-        errors.add(
-            name,
-            f"{name}: {found} is not supported; use {', '.join(CONVERTERS)}, or for Avro and "
-            "Protobuf source.format and source.schema",
-        )
-    has_schemas = config.get(f"{name}.schemas.enable", "true").lower() == "true"
-    if found == "json" and has_schemas:
-        errors.add(
-            f"{name}.schemas.enable",
-            f"{name}: JSON with a schema in every record is not supported; set "
-            f"{name}.schemas.enable=false",
-        )
 
 
 def _number(text: str) -> int | None:

@@ -1,0 +1,126 @@
+"""How groups are printed and written as JSON, with what each type has of its own.
+
+All types have members. `_VIEWS` says which columns members have, by type; partitions are shown by
+committed offset and lag.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from barnabas.cli.base.output import Cell, counted, print_line, print_table
+from barnabas.client.admin.descriptions import GroupOffset
+from barnabas.client.admin.group_members import GroupMembers, GroupType, MemberDescription
+from barnabas.client.connect.cluster_metadata import TopicPartition
+
+Offsets = Mapping[TopicPartition, GroupOffset]
+
+
+class _Column(NamedTuple):
+    name: str
+    cell: Callable[[MemberDescription], Cell]
+
+
+class _View(NamedTuple):
+    """What is particular about the groups of a type."""
+
+    columns: tuple[_Column, ...]
+
+
+def _names(partitions: list[TopicPartition] | None) -> str:
+    return " ".join(map(str, partitions or ()))
+
+
+def _target(member: MemberDescription) -> Cell:
+    """What it moves to; nothing if it is there."""
+    return None if member.target == member.partitions else _names(member.target)
+
+
+_MEMBER = (
+    _Column("member", lambda each: each.member_id),
+    _Column("client", lambda each: each.client_id),
+    _Column("host", lambda each: each.host),
+)
+_PARTITIONS = _Column("partitions", lambda each: _names(each.partitions))
+_VIEWS = {
+    GroupType.CLASSIC: _View((*_MEMBER, _PARTITIONS)),
+    GroupType.CONSUMER: _View(
+        (
+            *_MEMBER,
+            _Column("protocol", lambda each: each.protocol.value),
+            _Column("epoch", lambda each: each.epoch),
+            _PARTITIONS,
+            _Column("target", _target),
+        )
+    ),
+    GroupType.SHARE: _View(
+        (*_MEMBER, _Column("epoch", lambda each: each.epoch), _PARTITIONS),
+    ),
+}
+"""By type: another type is one entry here."""
+
+
+def print_group(group: GroupMembers, offsets: Offsets) -> None:
+    """A line for the group, a table of its partitions, a table of its members."""
+    lag = sum(each.lag or 0 for each in offsets.values())
+    said = [group.state, counted(len(group.members), "member"), f"lag {lag}"]
+    if group.assignor:
+        said.append(f"assignor {group.assignor}")
+    if group.epoch is not None:
+        said.append(f"epoch {group.epoch}")
+        if group.assignment_epoch != group.epoch:
+            said.append(f"assignment of epoch {group.assignment_epoch}")
+    print_line(f"{group.group_type} group {group.group_id}: {', '.join(said)}".strip())
+    if offsets:
+        print_table(
+            ("topic", "partition", "committed", "end", "lag", "member"),
+            [
+                (*partition, each.committed, each.end, each.lag, each.member_id)
+                for partition, each in offsets.items()
+            ],
+        )
+    if group.members:
+        print_line()
+        columns = _VIEWS.get(group.group_type, _VIEWS[GroupType.CLASSIC]).columns
+        print_table(
+            [each.name for each in columns],
+            [[column.cell(member) for column in columns] for member in group.members],
+        )
+
+
+def group_as_json(group: GroupMembers, offsets: Offsets) -> dict[str, object]:
+    """The same for programs; what a type does not have is null."""
+    return {
+        "group": group.group_id,
+        "type": group.group_type.value,
+        "state": group.state,
+        "assignor": group.assignor,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "members": [
+            {
+                "member_id": member.member_id,
+                "group_instance_id": member.group_instance_id,
+                "client_id": member.client_id,
+                "host": member.host,
+                "rack": member.rack,
+                "protocol": member.protocol.value,
+                "epoch": member.epoch,
+                "topics": member.topics,
+                "topic_regex": member.topic_regex,
+                "partitions": [list(each) for each in member.partitions],
+                "target": None if member.target is None else [list(e) for e in member.target],
+            }
+            for member in group.members
+        ],
+        "offsets": [
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "committed_offset": offset.committed,
+                "end_offset": offset.end,
+                "lag": offset.lag,
+                "member_id": offset.member_id,
+            }
+            for partition, offset in offsets.items()
+        ],
+    }

@@ -1,0 +1,81 @@
+"""How commands encrypt their connections and sign in: from variables and `--command-config`.
+
+`--command-config` names a file, or a profile: `work` stands for `work.properties` in the folder
+`barnabas` of the user's configuration. `BARNABAS_COMMAND_CONFIG` does the same for all commands.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from barnabas.cli.base.output import say
+from barnabas.cli.base.properties import read_properties
+
+if TYPE_CHECKING:
+    from barnabas.client.connect.security_settings import SecuritySettings
+
+_PREFIX = "BARNABAS_"
+_OPTION = "--command-config"
+_BOOTSTRAP = "bootstrap.servers"
+CONFIG_VARIABLE = "BARNABAS_COMMAND_CONFIG"
+_OF_SECURITY = ("security.", "ssl.", "sasl.", "https.")
+
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        _OPTION,
+        metavar="FILE",
+        help="Properties file with client settings, bootstrap.servers, security.protocol, ssl.*, "
+        f"sasl.*; or the name of one in ~/.config/barnabas. Default: ${CONFIG_VARIABLE}.",
+        show_default=False,
+    ),
+]
+
+
+class ClientConfig:
+    """Client settings from the environment and from a file, which counts before it."""
+
+    def __init__(self, path: Path | None, environment: Mapping[str, str] | None = None) -> None:
+        """Raises `InvalidArgument` if the file can't be read."""
+        from barnabas.client.connect.security_settings import SECURITY_SETTINGS
+
+        environment = os.environ if environment is None else environment
+        by_variable = {_PREFIX + name.upper().replace(".", "_"): name for name in SECURITY_SETTINGS}
+        self._settings = {
+            name: environment[variable]
+            for variable, name in by_variable.items()
+            if variable in environment
+        }
+        if path is None and environment.get(CONFIG_VARIABLE):
+            path = Path(environment[CONFIG_VARIABLE])
+        path = None if path is None else _found(path, environment)
+        given = {} if path is None else read_properties(path, _OPTION)
+        self.bootstrap = given.pop(_BOOTSTRAP, None)
+        for name, value in given.items():
+            if name.startswith(_OF_SECURITY):
+                self._settings[name] = value
+            else:
+                say(f"warning: ignored {name} of {path}: commands read security settings only")
+
+    @property
+    def security_settings(self) -> Mapping[str, str]:
+        """As `Consumer(security=...)` takes them."""
+        return self._settings
+
+    def security(self) -> "SecuritySettings":
+        """Raises `InvalidArgument`."""
+        from barnabas.client.connect.security_settings import security_settings
+
+        return security_settings(self._settings)
+
+
+def _found(path: Path, environment: Mapping[str, str]) -> Path:
+    """A file, or the profile of that name."""
+    if path.exists() or path.name != str(path):
+        return path
+    own = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "")) / ".config"
+    profile = Path(own) / "barnabas" / f"{path.name}.properties"
+    return profile if profile.exists() else path

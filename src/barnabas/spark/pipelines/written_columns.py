@@ -1,0 +1,16 @@
+"""The columns of rows that sinks write."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+_NOT_OF_THE_ROW = ("record", "change")
+"""Structs that sources add: where a row comes from. They can be used, and are not written."""
+
+
+def written_columns(rows: DataFrame) -> list[StructField]:
+    """All columns, except what a source adds about a row."""
+    return [
+        each
+        for each in rows.schema.fields
+        if not (each.name in _NOT_OF_THE_ROW and isinstance(each.dataType, StructType))
+    ]
