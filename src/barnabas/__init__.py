@@ -5,19 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from barnabas import aio, errors, formats
+    from barnabas.client.admin.acls import AclBinding
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.configs import ConfigEntry
     from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
     from barnabas.client.connect.cluster_metadata import TopicPartition
     from barnabas.client.producer.sent_record import Delivery, Sent
+    from barnabas.client.share.queue_message import Acknowledgement, QueueMessage
     from barnabas.embedded.cluster import Cluster
     from barnabas.records.message import Message
     from barnabas.sync.admin import Admin
     from barnabas.sync.consumer import Consumer
     from barnabas.sync.producer import Producer
+    from barnabas.sync.queue import Queue
     from barnabas.sync.table import Table
 
 __all__ = [
+    "Acknowledgement",
+    "AclBinding",
     "Admin",
     "Cluster",
     "ClusterDescription",
@@ -27,6 +32,8 @@ __all__ = [
     "GroupDescription",
     "Message",
     "Producer",
+    "Queue",
+    "QueueMessage",
     "Sent",
     "Table",
     "TopicDescription",
@@ -40,6 +47,8 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Acknowledgement": "barnabas.client.share.queue_message",
+    "AclBinding": "barnabas.client.admin.acls",
     "Admin": "barnabas.sync.admin",
     "Cluster": "barnabas.embedded.cluster",
     "ClusterDescription": "barnabas.client.admin.brokers",
@@ -49,6 +58,8 @@ _HOMES = {
     "GroupDescription": "barnabas.client.admin.descriptions",
     "Message": "barnabas.records.message",
     "Producer": "barnabas.sync.producer",
+    "Queue": "barnabas.sync.queue",
+    "QueueMessage": "barnabas.client.share.queue_message",
     "Sent": "barnabas.client.producer.sent_record",
     "Table": "barnabas.sync.table",
     "TopicDescription": "barnabas.client.admin.descriptions",

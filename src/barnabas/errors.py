@@ -26,8 +26,10 @@ __all__ = [
     "DeliveryTimedOut",
     "ErrorCode",
     "GroupNotEmpty",
+    "HandshakeFailed",
     "HostUnknown",
     "InvalidArgument",
+    "LockLost",
     "NobodyListens",
     "NotAuthorized",
     "NotEnoughReplicas",
@@ -38,6 +40,7 @@ __all__ = [
     "RecordTooLarge",
     "RefusedAsTooLarge",
     "RequestTimedOut",
+    "SignInFailed",
     "TableNotLoaded",
     "TopicExists",
     "TransactionAborted",
@@ -76,6 +79,16 @@ class BrokerUnreachable(BarnabasError):
     def at_bootstrap(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
         """None of the bootstrap addresses answered; `tried` holds each with its reason."""
         reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        if _in_common(cls, tried) is HandshakeFailed:
+            return HandshakeFailed(
+                f"no secure connection to a broker at {reasons}: check security.protocol and the "
+                "certificates (ssl.*)"
+            )
+        if _in_common(cls, tried) is SignInFailed:
+            return SignInFailed(
+                f"cannot sign in to the cluster at {reasons}: check sasl.mechanism, sasl.username "
+                "and sasl.password"
+            )
         return _in_common(cls, tried)(
             f"cannot reach a broker at {reasons}: is `barnabas server` running there? "
             "If it is elsewhere, give its HOST:PORT (bootstrap_servers, on the command line "
@@ -86,10 +99,12 @@ class BrokerUnreachable(BarnabasError):
     def any_more(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
         """A cluster was there, and none of its brokers answers now."""
         reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
-        return _in_common(cls, tried)(
+        error = _in_common(cls, tried)(
             f"the cluster cannot be reached any more, at {reasons}: are its brokers up, and the "
             "network between?"
         )
+        error.retriable = True  # certificates and passwords are replaced one after the other
+        return error
 
     @classmethod
     def without_controller(cls, addresses: str) -> "BrokerUnreachable":
@@ -126,6 +141,18 @@ class HostUnknown(BrokerUnreachable):
     """No host name of the bootstrap servers can be resolved."""
 
 
+class HandshakeFailed(BrokerUnreachable):
+    """No secure connection: a certificate is not valid or not trusted, or the broker has no TLS."""
+
+    retriable = False
+
+
+class SignInFailed(BrokerUnreachable):
+    """The broker did not accept the user and password, or the mechanism."""
+
+    retriable = False
+
+
 class NobodyListens(BrokerUnreachable):
     """All addresses refuse the connection: no broker is running there yet."""
 
@@ -134,7 +161,7 @@ def _in_common(
     otherwise: type[BrokerUnreachable], tried: list[tuple[str, BarnabasError]]
 ) -> type[BrokerUnreachable]:
     """What is wrong with all addresses, if it is the same."""
-    for kind in (HostUnknown, NobodyListens):
+    for kind in (HostUnknown, NobodyListens, HandshakeFailed, SignInFailed):
         if tried and all(isinstance(reason, kind) for _, reason in tried):
             return kind
     return otherwise
@@ -229,6 +256,13 @@ class UndecodableRecord(BarnabasError):
         )
         self.message = message
         self.__cause__ = reason
+
+
+class LockLost(BarnabasError):
+    """An acknowledgement was not stored, and the record may be delivered again.
+
+    Its lock had expired, or the leader of its partition changed before it answered.
+    """
 
 
 class DataLost(BarnabasError):
@@ -349,5 +383,7 @@ _TRANSACTION_ANEW = frozenset(
         ErrorCode.ILLEGAL_GENERATION,
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.FENCED_MEMBER_EPOCH,
     }
 )

@@ -1,18 +1,24 @@
-"""Administration of a cluster: topics, settings, groups and offsets."""
+"""Administration of a cluster: topics, settings, groups, offsets, users, tokens, rules, quotas."""
 
 from collections.abc import Iterable, Mapping
 
 from barnabas.aio.waiting import Client
+from barnabas.client.admin.acls import AclBinding
 from barnabas.client.admin.admin_core import AdminCore
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.configs import ConfigEntry, ConfigValue, resource_of, settings_of
+from barnabas.client.admin.delegation_tokens import DelegationToken
 from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
 from barnabas.client.admin.groups import GroupListing
+from barnabas.client.admin.quotas import QuotaDescription, QuotaEntity
+from barnabas.client.admin.users import SCRAM_MECHANISMS, UserDescription
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.offsets.isolation import Isolation, isolation_level
 from barnabas.client.offsets.offset_spec import Where, timestamp_of
+from barnabas.security.sasl.scram_credential import DEFAULT_ITERATIONS
 
 
 class Admin(Client):
@@ -28,6 +34,8 @@ class Admin(Client):
     retry. Later outages are waited for, up to 30 seconds.
 
     `bootstrap_servers` is HOST:PORT of one or more brokers, separated by commas or as a list.
+    `security` has encryption and sign-in by Kafka's names of settings, such as
+    {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
     """
 
     def __init__(
@@ -36,9 +44,13 @@ class Admin(Client):
         *,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
     ) -> None:
         self._core = AdminCore(
-            bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
+            bootstrap_servers,
+            client_id=client_id,
+            request_timeout_ms=request_timeout_ms,
+            security=security_settings(security),
         )
         super().__init__(self._core)
 
@@ -92,10 +104,10 @@ class Admin(Client):
     # -- configurations ------------------------------------------------------------------------
 
     async def configs(
-        self, *, topic: str | None = None, broker: int | None = None
+        self, *, topic: str | None = None, broker: int | None = None, group: str | None = None
     ) -> dict[str, ConfigEntry]:
-        """The settings of a topic or a broker by name, each with its value and source."""
-        return await self._wait(self._core.configs(*resource_of(topic, broker)))
+        """The settings of a topic, a broker or a group by name, each with its value and source."""
+        return await self._wait(self._core.configs(*resource_of(topic, broker, group)))
 
     async def set_configs(
         self,
@@ -103,12 +115,13 @@ class Admin(Client):
         *,
         topic: str | None = None,
         broker: int | None = None,
+        group: str | None = None,
     ) -> None:
-        """Change settings of a topic or a broker; None restores the default.
+        """Change settings of a topic, a broker or a group; None restores the default.
 
         await admin.set_configs({"retention.ms": 60_000}, topic="orders")
         """
-        kind, name = resource_of(topic, broker)
+        kind, name = resource_of(topic, broker, group)
         await self._wait(self._core.set_configs(kind, name, settings_of(settings)))
 
     # -- offsets -------------------------------------------------------------------------------
@@ -137,12 +150,12 @@ class Admin(Client):
 
     # -- groups --------------------------------------------------------------------------------
 
-    async def groups(self) -> dict[str, GroupListing]:
-        """All groups by their ids."""
-        return await self._wait(self._core.groups())
+    async def groups(self, *types: str) -> dict[str, GroupListing]:
+        """All groups by their ids, or those of some types: "classic", "consumer", "share"."""
+        return await self._wait(self._core.groups(types))
 
     async def describe_group(self, group: str) -> GroupDescription:
-        """One group with its members, their partitions, committed offsets and lag.
+        """One group of any type with its members, their partitions, committed offsets and lag.
 
         Raises `UnknownGroup` if it does not exist.
         """
@@ -177,3 +190,94 @@ class Admin(Client):
             return await self._wait(self._core.set_group_offsets(group, to))
         names = [topics] if isinstance(topics, str) else topics
         return await self._wait(self._core.move_group(group, timestamp_of(to, "to"), names))
+
+    # -- users ---------------------------------------------------------------------------------
+
+    async def users(self) -> dict[str, UserDescription]:
+        """The users that sign in by SCRAM, by name, each with its mechanisms."""
+        return await self._wait(self._core.users())
+
+    async def set_password(
+        self,
+        user: str,
+        password: str,
+        *,
+        mechanisms: Iterable[str] = SCRAM_MECHANISMS,
+        iterations: int = DEFAULT_ITERATIONS,
+    ) -> None:
+        """Add a user, or give it another password.
+
+        The password is salted before it is sent. Connections that are open stay open.
+        """
+        await self._wait(self._core.set_password(user, password, mechanisms, iterations))
+
+    async def delete_user(self, user: str, *, missing_ok: bool = False) -> None:
+        """Remove a user. Its open connections stay open until they have to sign in again."""
+        await self._wait(self._core.delete_user(user, missing_ok=missing_ok))
+
+    # -- delegation tokens ---------------------------------------------------------------------
+
+    async def create_delegation_token(
+        self,
+        *,
+        owner: str | None = None,
+        renewers: Iterable[str] = (),
+        max_lifetime_ms: int | None = None,
+    ) -> DelegationToken:
+        """Create a token that signs in as this client's user, or as `owner`.
+
+        `DelegationToken.client_settings()` has what a client signs in with.
+        """
+        return await self._wait(
+            self._core.create_delegation_token(owner, renewers, max_lifetime_ms)
+        )
+
+    async def delegation_tokens(
+        self, *, owners: Iterable[str] | None = None
+    ) -> list[DelegationToken]:
+        """The tokens that this client may see, all or those that concern some users."""
+        return await self._wait(self._core.delegation_tokens(owners))
+
+    async def renew_delegation_token(self, hmac: bytes, *, period_ms: int | None = None) -> int:
+        """Renew a token; when it expires now, in milliseconds since 1970."""
+        return await self._wait(self._core.renew_delegation_token(hmac, period_ms))
+
+    async def expire_delegation_token(self, hmac: bytes, *, after_ms: int | None = None) -> int:
+        """Let a token expire, now or after a time; when it does."""
+        return await self._wait(self._core.expire_delegation_token(hmac, after_ms))
+
+    # -- access rules --------------------------------------------------------------------------
+
+    async def acls(self, *, user: str | None = None) -> list[AclBinding]:
+        """The access rules, all of them or those about one user."""
+        return await self._wait(self._core.acls(user))
+
+    async def create_acls(self, acls: Iterable[AclBinding]) -> None:
+        """Create access rules; one that is there already stays as it is."""
+        await self._wait(self._core.create_acls(acls))
+
+    async def delete_acls(self, acls: Iterable[AclBinding]) -> list[AclBinding]:
+        """Delete access rules; returns those that there were."""
+        return await self._wait(self._core.delete_acls(acls))
+
+    # -- quotas --------------------------------------------------------------------------------
+
+    async def quotas(self) -> list[QuotaDescription]:
+        """All quotas: whom each is for, and its limits."""
+        return await self._wait(self._core.quotas())
+
+    async def set_quotas(
+        self,
+        limits: Mapping[str, float | None],
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        address: str | None = None,
+    ) -> None:
+        """Set limits such as `{"producer_byte_rate": 1_000_000}`; None removes one.
+
+        They are for a user, a client id, a client id of a user, or an address. `"<default>"` stands
+        for all that have no quota of their own.
+        """
+        entity = QuotaEntity(user, client_id, address)
+        await self._wait(self._core.set_quotas(entity, limits))

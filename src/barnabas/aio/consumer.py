@@ -1,6 +1,6 @@
 """Reading messages."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -10,10 +10,12 @@ from barnabas.aio.streams import Stream
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.option_checks import check_number
+from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.consumer.consumer_core import CLOSE_TIMEOUT_S
 from barnabas.client.consumer.consumer_options import (
     CommitName,
     DataLossName,
+    GroupProtocolName,
     IsolationName,
     core_of,
 )
@@ -65,6 +67,7 @@ class Consumer(PositionsAndOffsets):
         bootstrap_servers: BootstrapServers = "localhost:9092",
         topics: str | Iterable[str] = (),
         *,
+        pattern: str | None = None,
         group: str | None = None,
         start: Where = "earliest",
         on_data_loss: DataLossName = "raise",
@@ -72,9 +75,12 @@ class Consumer(PositionsAndOffsets):
         commit_interval_ms: int = 5_000,
         isolation: IsolationName = "read_committed",
         instance_id: str | None = None,
-        session_timeout_ms: int = 45_000,
+        group_protocol: GroupProtocolName = "classic",
+        group_remote_assignor: str | None = None,
+        session_timeout_ms: int | None = None,
         rebalance_timeout_ms: int = 60_000,
-        assignors: Iterable[str] = ("range", "roundrobin"),
+        max_poll_interval_ms: int | None = None,
+        assignors: Iterable[str] | None = None,
         on_assigned: Callback | None = None,
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
@@ -86,14 +92,24 @@ class Consumer(PositionsAndOffsets):
         partition_max_bytes: int = 4 * 1024 * 1024,
         close_timeout_s: float = CLOSE_TIMEOUT_S,
         client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
     ) -> None:
         """The client connects when it is first used.
 
+        - `pattern`: read all topics whose names match this regular expression (RE2), those to come
+          included. The group's coordinator matches it, so it needs `group_protocol="consumer"`.
         - `start`: where to start without a committed offset: "earliest", "latest" or a datetime.
         - `on_data_loss`: what to do if the next records were deleted before they were read.
         - `isolation`: "read_uncommitted" also returns records of open and aborted transactions.
         - `instance_id`: static membership. A member that returns in time with the same id keeps its
           partitions, without a rebalance.
+        - `group_protocol`: "consumer" (KIP-848): in a rebalance only the partitions that move stop,
+          and the coordinator assigns them, with `group_remote_assignor` ("uniform" or "range"; by
+          default the group's). "classic": the members assign, with the first of `assignors`
+          ("range", "roundrobin") that all have; they stop for a rebalance. Session timeout: 45 s,
+          `session_timeout_ms` in the classic protocol, otherwise a setting of the brokers.
+        - `max_poll_interval_ms`: in the consumer protocol, leave the group while the application
+          asks for no messages for longer than this. By default it stays, however long it takes.
         - `on_assigned`: partitions were assigned; `on_revoked`: they are about to be revoked, and
           can still be committed; `on_lost`: they were lost, and others may read them. Called with a
           list of `TopicPartition`, while the application waits for messages.
@@ -101,6 +117,8 @@ class Consumer(PositionsAndOffsets):
           this time. `max_bytes`, `partition_max_bytes`: maximum size of the response.
         - `close_timeout_s`: how long closing retries the last commit if no broker answers. Then it
           raises, and the last messages are read again.
+        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
 
         A consumer does not create topics. It waits for missing ones, logs their names after three
         seconds, and reads them from the beginning.
@@ -108,6 +126,7 @@ class Consumer(PositionsAndOffsets):
         core = core_of(
             bootstrap_servers,
             topics,
+            pattern=pattern,
             group=group,
             start=start,
             on_data_loss=on_data_loss,
@@ -115,14 +134,18 @@ class Consumer(PositionsAndOffsets):
             commit_interval_ms=commit_interval_ms,
             isolation=isolation,
             instance_id=instance_id,
+            group_protocol=group_protocol,
+            group_remote_assignor=group_remote_assignor,
             session_timeout_ms=session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
+            max_poll_interval_ms=max_poll_interval_ms,
             assignors=assignors,
             key_format=key_format,
             value_format=value_format,
             tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes),
             close_timeout_s=close_timeout_s,
             client_id=client_id,
+            security=security,
         )
         self._callbacks = {
             PartitionChange.ASSIGNED: on_assigned,

@@ -1,6 +1,6 @@
 """Sending records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,6 +10,7 @@ from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.producer_options import Acks, CompressionName, acks_of, compression_of
 from barnabas.client.producer.record_producer import Partitioner, RecordProducer
@@ -55,6 +56,7 @@ class Producer(Client):
         value_format: FormatName | Format = "bytes",
         auto_create: bool = True,
         client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
     ) -> None:
         """The client connects when it is first used, or when the block is entered.
 
@@ -78,13 +80,18 @@ class Producer(Client):
         - `transaction_timeout_ms`: a transaction that is open for longer is rolled back.
         - `key_format`, `value_format`: how keys and values become bytes; see `barnabas.formats`.
         - `auto_create`: allow brokers to create a missing topic.
+        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
         self._encode_value = (
             None if value_format == "bytes" else encoder(value_format, "value_format")
         )
         cluster = ClusterClient(
-            bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
+            bootstrap_servers,
+            client_id=client_id,
+            request_timeout_ms=request_timeout_ms,
+            security=security_settings(security),
         )
         self._producer = RecordProducer(
             cluster,

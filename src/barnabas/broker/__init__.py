@@ -14,6 +14,7 @@ follower/       fetching from leaders
 replica/        the replicas on this node
 quorum/         this node's replica of the metadata log
 net/            sockets, of clients and of other nodes
+quotas/         what clients use, and how long those over their quota wait
 settings/       what can be configured
 runtime/        clock, memory, processes
 

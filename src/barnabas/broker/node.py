@@ -1,7 +1,9 @@
 """A node: everything a handler works with, wired together. `node_run` starts and stops it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.control.active_controller import ActiveController
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.cluster_view import ClusterView
@@ -9,6 +11,7 @@ from barnabas.broker.control.controller_calls import ControllerCalls
 from barnabas.broker.control.controller_factory import new_controller
 from barnabas.broker.control.departures import Departures
 from barnabas.broker.control.disk_trust import DiskTrust
+from barnabas.broker.control.initial_users import load_initial_users
 from barnabas.broker.control.lost_replicas import LostReplicas
 from barnabas.broker.control.metadata_follower import Followers, MetadataFollower
 from barnabas.broker.control.producer_ids import ProducerIds
@@ -16,30 +19,44 @@ from barnabas.broker.control.replica_logs import ReplicaLogs
 from barnabas.broker.control.topic_creation import TopicCreation
 from barnabas.broker.control.topic_metadata_cache import TopicMetadataCache
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.coordinator.marker_appends import MarkerAppends
 from barnabas.broker.coordinator.marker_connections import MarkerConnections
+from barnabas.broker.coordinator.share_coordinator import ShareCoordinator
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.coordinator.transaction_markers import TransactionMarkers
 from barnabas.broker.coordinator.transaction_verification import TransactionVerification
 from barnabas.broker.environment import Environment
 from barnabas.broker.fetch.fetch_sessions import FetchSessions
 from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
+from barnabas.broker.net.cluster_secret import load_secret
 from barnabas.broker.net.connection_limits import ConnectionLimits
+from barnabas.broker.net.listener import listeners_of
+from barnabas.broker.net.listener_tls import ListenerTls
 from barnabas.broker.net.node_credentials import NodeCredentials
 from barnabas.broker.net.peers import Peers, peer_client_id
 from barnabas.broker.net.refused_proofs import RefusedProofs
+from barnabas.broker.net.sign_in.sign_ins import SignIns
 from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.quotas.client_quotas import ClientQuotas
+from barnabas.broker.replica.compaction_backlog import CompactionBacklog
 from barnabas.broker.replica.flusher import Flusher
 from barnabas.broker.replica.isr_changes import IsrChanges
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.replica.recompression import Recompression
+from barnabas.broker.replica.topic_traffic import TopicTraffic
 from barnabas.broker.runtime.node_threads import NodeThreads
 from barnabas.broker.settings.config import BrokerConfig
+from barnabas.broker.share.group_states import GroupStates
+from barnabas.broker.share.share_partitions import SharePartitions
+from barnabas.broker.share.share_sessions import ShareSession, ShareSessions
+from barnabas.broker.share.share_settings import ShareSettingsReader
+from barnabas.broker.share.state_calls import StateCalls
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.replica_ends import ReplicaEnds
-from barnabas.log import DataDirectory
+from barnabas.log import DataDirectory, OffsetOutOfRange, StorageError
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.raft import RaftConfig
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
@@ -59,10 +76,12 @@ class Node:
         environment: Environment,
         on_failure: Callable[[str], None],
         secret: bytes | None = None,
+        tls: Mapping[str, ListenerTls] | None = None,
     ) -> None:
         """`on_failure` is called with the reason when the node can't go on. `secret` is the
-        cluster's, if it has one."""
+        cluster's, if it has one. `tls` is that of listeners, by name."""
         self.config = config
+        self.tls = tls or {}
         self.data = data
         self.environment = environment
         self._on_failure = on_failure
@@ -77,11 +96,16 @@ class Node:
         self.executor = threads.disk
         self.flusher = Flusher(loop, threads.flush, clock)
         self.recompression = Recompression(loop, threads.compress)
+        self.compaction_backlog = CompactionBacklog()
         self.connections = ConnectionLimits(loop, config)
+        self.authorization = Authorization(config.authorizer, clock.steady_ms)
+        self.client_quotas = ClientQuotas(clock.steady_ms, clock.steady_s, config.quotas)
         self.topic_metadata = TopicMetadataCache(self.image)
         self.fetch_sessions = FetchSessions(config.fetch.max_sessions, self.random)
         self._incarnation_id = self.random.randbytes(16)
         named = parse_voters(config.node.quorum_voters)
+        self.listeners = listeners_of(config)
+        inter_broker = self.listeners[config.listeners.inter_broker.name]
         self.credentials = NodeCredentials(
             data,
             environment.disk,
@@ -90,7 +114,9 @@ class Node:
             self.random,
             lambda: self.quorum.cluster_id,
             secret,
+            None if environment.secret else partial(load_secret, environment.disk, config, data),
         )
+        self.sign_ins = SignIns(loop, self.random, config, self.image, self.credentials, clock)
         self.peers = Peers(
             loop,
             clock,
@@ -99,6 +125,7 @@ class Node:
             peer_client_id(self.node_id),
             self.credentials.current,
             self.random.randbytes,
+            self.tls.get(inter_broker.name),
         )
         self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
         self.follower = MetadataFollower(
@@ -110,6 +137,9 @@ class Node:
                 self._topic_reconfigured,
                 self._reconfigure_broker,
                 self._brokers_changed,
+                self.authorization.restore,
+                self.authorization.changed,
+                self._quotas_changed,
                 on_failure,
             ),
         )
@@ -124,6 +154,7 @@ class Node:
             peers=self.peers,
             voters=[(voter.id, voter.address.host, voter.address.port) for voter in named],
             config=RaftConfig(),
+            listener=inter_broker.name,
             on_restore=self.follower.restore,
             on_commit=self.follower.commit,
             on_leadership=self._leadership,
@@ -137,14 +168,16 @@ class Node:
             self.quorum,
             self.departures,
             {voter.id: voter.address for voter in named},
+            inter_broker,
         )
         self.controller = ActiveController(
             loop,
             clock,
             self.quorum,
-            lambda now_ms: new_controller(config, self.image, self.random, now_ms),
+            lambda now_ms: new_controller(config, self.image, self.random, now_ms, clock.now_ms),
             self._replica_ends,
             self.quorum.stalls.total_ms,
+            load_initial_users(environment.disk, config, self.random),
         )
         self.calls = ControllerCalls(
             self.node_id,
@@ -225,14 +258,43 @@ class Node:
         self.transaction_verification = TransactionVerification(
             loop, clock, self.node_id, self.peers, self.image, self.transactions
         )
+        self.share_coordinator = ShareCoordinator(
+            loop,
+            config,
+            clock,
+            lambda: self.image,
+            lambda: self.lifecycle.is_cut_off,
+            self._delete_records_before,
+        )
+        self.share_states = StateCalls(
+            loop,
+            self.node_id,
+            self.image,
+            self.peers,
+            self.share_coordinator,
+            self.topic_creation,
+            config.shares.write_timeout_ms,
+        )
+        self.share_group_states = GroupStates(loop, self.groups, self.share_states)
+        self.share_partitions = SharePartitions(
+            loop, clock, self.share_states, ShareSettingsReader(config, self.image)
+        )
+        self.share_sessions = ShareSessions(
+            lambda: config.shares.max_sessions,
+            self._share_session_ended,
+            self.share_partitions.group_left,
+        )
         self.marker_appends.on_marker += [
             self.transaction_verification.transaction_ended,
             self.groups.transaction_ended,
         ]
+        self.traffic = TopicTraffic()
         self.partitions.leaders_changed += [
+            self.traffic.leader_changed,
             self.fetchers.apply,
             self.groups.leader_changed,
             self.transactions.leader_changed,
+            self.share_coordinator.leader_changed,
         ]
         self.lifecycle = BrokerLifecycle(
             loop,
@@ -270,12 +332,11 @@ class Node:
         self.fetchers.apply(partition)
 
     def _registration(self, previous_epoch: int) -> BrokerRegistrationRequest:
-        address = self.cluster.own_address
         return BrokerRegistrationRequest(
             broker_id=self.node_id,
             cluster_id=self.cluster_id,
             incarnation_id=self._incarnation_id,
-            listeners=[Listener("PLAINTEXT", address.host, address.port, 0)],
+            listeners=[Listener(*endpoint) for endpoint in self.cluster.own_endpoints()],
             rack=self.rack,
             log_dirs=[self.data.directory_id],
             previous_broker_epoch=previous_epoch,
@@ -304,10 +365,28 @@ class Node:
             self.controller.started(self.departures.silent())
         self.lifecycle.wake()
 
+    # -- share groups ------------------------------------------------------------------------------
+
+    def _share_session_ended(self, session: ShareSession) -> None:
+        for each in self.share_partitions.of_group(session.group_id):
+            each.release_member(session.member_id)
+
+    def _delete_records_before(self, partition: LeaderPartition, offset: int) -> None:
+        """Delete what a coordinator no longer needs of its log."""
+        assert isinstance(partition, Partition)
+        try:
+            job = partition.delete_records_before(offset)
+        except (OffsetOutOfRange, StorageError) as error:
+            partition.log_refusal(error, self.clock.steady_ms())
+            return
+        if job is not None:
+            self.partitions.run_later(job)
+
     # -- following the metadata --------------------------------------------------------------------
 
     def _topic_changed(self, topic: TopicImage, indexes: Sequence[int]) -> None:
         self.topic_metadata.changed(topic.name)
+        self.groups.topic_changed(topic)
         self.partitions.apply(topic, indexes)
 
     def _topic_removed(self, topic: TopicImage) -> Iterator[int]:
@@ -316,6 +395,7 @@ class Node:
         # a new topic of that name.
         self.groups.topics_deleted({topic.name})
         self.transactions.topics_deleted({topic.name})
+        self.share_coordinator.topics_deleted({topic.topic_id})
         yield from self.partitions.delete_topic(topic.name, topic.topic_id)
 
     def _topic_reconfigured(self, name: str) -> None:
@@ -324,7 +404,19 @@ class Node:
     def _reconfigure_broker(self) -> None:
         self.config.set_dynamic(self.image.broker_configs(self.node_id))
         self.connections.configure(self.config)
+        self.sign_ins.reconfigure()
         self.fetch_sessions.max_sessions = self.config.fetch.max_sessions
+        if self.tls:  # once all settings of a change are there: a key belongs to its certificate
+            self.loop.call_soon(self.refresh_tls)
+
+    def refresh_tls(self) -> None:
+        """Take over certificates that were replaced."""
+        for tls in self.tls.values():
+            tls.refresh()
+
+    def _quotas_changed(self) -> None:
+        self.client_quotas.apply(self.image.client_quotas.quotas)
+        self.connections.rates.limits = self.client_quotas.limits
 
     def _brokers_changed(self) -> None:
         self.topic_metadata.brokers_changed()

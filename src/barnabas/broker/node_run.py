@@ -63,6 +63,9 @@ async def close_node(node: Node) -> None:
     node.connections.stop_accepting_requests()
     node.groups.close()
     node.transactions.close()
+    node.share_group_states.close()
+    node.share_partitions.close()
+    node.share_coordinator.close()
     for _ in range(_TURNS_TO_ANSWER):
         await sleep(0)
     node.connections.close()

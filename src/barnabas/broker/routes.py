@@ -5,29 +5,39 @@ from barnabas.broker.handlers import (
     add_partitions_to_txn,
     add_raft_voter,
     alter_replica_log_dirs,
+    alter_share_group_offsets,
     api_versions,
     begin_quorum_epoch,
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    delegation_tokens,
     delete_groups,
     delete_records,
+    delete_share_group_offsets,
+    delete_share_group_state,
     describe_acls,
     describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_delegation_token,
     describe_groups,
     describe_log_dirs,
     describe_producers,
     describe_quorum,
+    describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
     end_quorum_epoch,
     end_txn,
+    envelope,
     fetch,
     fetch_snapshot,
     find_coordinator,
     for_controller,
     heartbeat,
     init_producer_id,
+    initialize_share_group_state,
     join_group,
     leave_group,
     list_config_resources,
@@ -41,13 +51,20 @@ from barnabas.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     produce_single,
+    read_share_group_state,
+    read_share_group_state_summary,
     remove_raft_voter,
     sasl_authenticate,
     sasl_handshake,
+    share_acknowledge,
+    share_fetch,
+    share_group_describe,
+    share_group_heartbeat,
     sync_group,
     txn_offset_commit,
     update_features,
     vote,
+    write_share_group_state,
     write_txn_markers,
 )
 from barnabas.broker.handlers import node_only_requests as peers_only
@@ -57,28 +74,40 @@ from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest
 from barnabas.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from barnabas.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest
+from barnabas.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.create_acls import CreateAclsRequest
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_acls import DeleteAclsRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
+from barnabas.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
+from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.describe_acls import DescribeAclsRequest
 from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
+from barnabas.wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
+from barnabas.wire.messages.describe_share_group_offsets import DescribeShareGroupOffsetsRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.wire.messages.describe_user_scram_credentials import (
@@ -87,12 +116,15 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
 from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.envelope import EnvelopeRequest
+from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
@@ -106,20 +138,32 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from barnabas.wire.messages.share_fetch import ShareFetchRequest
+from barnabas.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
 from barnabas.wire.messages.vote import VoteRequest
+from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 _RECORDS_BYTES = 2**31
 """For requests with records, which `socket.request.max.bytes` already limits."""
 _OF_MANY_PARTITIONS = 1_000_000
 """Array elements in requests in which a node reports all of its partitions."""
+
+_FEW = 1_000
+"""Array elements and tagged fields of a request that strangers may send: those who have not signed
+in must not keep the event loop busy."""
 
 
 def routes() -> list[Route[Node]]:
@@ -143,6 +187,8 @@ def routes() -> list[Route[Node]]:
         Route(SyncGroupRequest, sync_group.handle),
         Route(DescribeGroupsRequest, describe_groups.handle),
         Route(ListGroupsRequest, list_groups.handle),
+        Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
+        Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
         Route(CreateTopicsRequest, for_controller.handle),
         Route(DeleteTopicsRequest, for_controller.handle),
         Route(DeleteRecordsRequest, delete_records.handle),
@@ -154,22 +200,30 @@ def routes() -> list[Route[Node]]:
         Route(IncrementalAlterConfigsRequest, for_controller.handle),
         Route(DescribeLogDirsRequest, describe_log_dirs.handle),
         Route(DescribeAclsRequest, describe_acls.handle),
+        Route(CreateAclsRequest, for_controller.handle),
+        Route(DeleteAclsRequest, for_controller.handle),
         Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
+        Route(AlterClientQuotasRequest, for_controller.handle),
         Route(ListConfigResourcesRequest, list_config_resources.handle),
         Route(UpdateFeaturesRequest, update_features.handle),
         Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
+        Route(AlterUserScramCredentialsRequest, for_controller.handle),
+        Route(CreateDelegationTokenRequest, delegation_tokens.handle),
+        Route(RenewDelegationTokenRequest, delegation_tokens.handle),
+        Route(ExpireDelegationTokenRequest, delegation_tokens.handle),
+        Route(DescribeDelegationTokenRequest, describe_delegation_token.handle),
         Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle),
         Route(CreatePartitionsRequest, for_controller.handle),
         Route(DeleteGroupsRequest, delete_groups.handle),
         Route(OffsetDeleteRequest, offset_delete.handle),
-        Route(DescribeClusterRequest, describe_cluster.handle),
+        Route(DescribeClusterRequest, describe_cluster.handle, max_elements=_FEW),
         Route(DescribeProducersRequest, describe_producers.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
         Route(VoteRequest, vote.handle, peers_only=peers_only.CANDIDATE),
         Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle, peers_only=peers_only.NEW_LEADER),
         Route(EndQuorumEpochRequest, end_quorum_epoch.handle, peers_only=peers_only.FORMER_LEADER),
         Route(FetchSnapshotRequest, fetch_snapshot.handle, peers_only=peers_only.REPLICA),
-        Route(DescribeQuorumRequest, describe_quorum.handle),
+        Route(DescribeQuorumRequest, describe_quorum.handle, max_elements=_FEW),
         Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
         Route(
             AddPartitionsToTxnRequest,
@@ -185,8 +239,8 @@ def routes() -> list[Route[Node]]:
             max_peer_elements=_OF_MANY_PARTITIONS,
             peers_only=peers_only.MARKERS,
         ),
-        Route(SaslHandshakeRequest, sasl_handshake.handle),
-        Route(SaslAuthenticateRequest, sasl_authenticate.handle),
+        Route(SaslHandshakeRequest, sasl_handshake.handle, max_elements=_FEW),
+        Route(SaslAuthenticateRequest, sasl_authenticate.handle, max_elements=_FEW),
         Route(AddRaftVoterRequest, add_raft_voter.handle),
         Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
         Route(
@@ -200,9 +254,44 @@ def routes() -> list[Route[Node]]:
         Route(UnregisterBrokerRequest, for_controller.handle),
         Route(AllocateProducerIdsRequest, for_controller.handle, peers_only=peers_only.BROKER),
         Route(AssignReplicasToDirsRequest, for_controller.handle, peers_only=peers_only.BROKER),
+        Route(ShareGroupHeartbeatRequest, share_group_heartbeat.handle),
+        Route(ShareGroupDescribeRequest, share_group_describe.handle),
+        Route(ShareFetchRequest, share_fetch.handle),
+        Route(ShareAcknowledgeRequest, share_acknowledge.handle),
+        Route(
+            InitializeShareGroupStateRequest,
+            initialize_share_group_state.handle,
+            peers_only=peers_only.SHARE_STATE,
+        ),
+        Route(
+            ReadShareGroupStateRequest,
+            read_share_group_state.handle,
+            peers_only=peers_only.SHARE_STATE,
+        ),
+        Route(
+            WriteShareGroupStateRequest,
+            write_share_group_state.handle,
+            max_peer_elements=_OF_MANY_PARTITIONS,
+            peers_only=peers_only.SHARE_STATE,
+        ),
+        Route(
+            DeleteShareGroupStateRequest,
+            delete_share_group_state.handle,
+            peers_only=peers_only.SHARE_STATE,
+        ),
+        Route(
+            ReadShareGroupStateSummaryRequest,
+            read_share_group_state_summary.handle,
+            peers_only=peers_only.SHARE_STATE,
+        ),
+        Route(DescribeShareGroupOffsetsRequest, describe_share_group_offsets.handle),
+        Route(AlterShareGroupOffsetsRequest, alter_share_group_offsets.handle),
+        Route(DeleteShareGroupOffsetsRequest, delete_share_group_offsets.handle),
+        Route(EnvelopeRequest, envelope.handle, peers_only=peers_only.ENVELOPE),
         Route(ElectLeadersRequest, for_controller.handle),
         Route(AlterPartitionReassignmentsRequest, for_controller.handle),
         Route(ListPartitionReassignmentsRequest, for_controller.handle),
     ]
     own: Route[Node] = Route(ApiVersionsRequest, lambda *_: None)
-    return [*table, Route(ApiVersionsRequest, api_versions.handler([*table, own]))]
+    handle = api_versions.handler([*table, own])
+    return [*table, Route(ApiVersionsRequest, handle, max_elements=_FEW)]

@@ -8,26 +8,40 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from asyncio import BaseProtocol
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
+from socket import socket
+from typing import Any
 
 import uvloop
 
 from barnabas import __version__
 from barnabas.broker.environment import Environment
+from barnabas.broker.guards.table import with_guards
+from barnabas.broker.monitoring.metrics_listener import MetricsListener, bind_metrics
 from barnabas.broker.net.cluster_secret import load_secret
-from barnabas.broker.net.dispatcher import Dispatcher
-from barnabas.broker.net.listeners import parse_listener
+from barnabas.broker.net.dispatcher import Dispatcher, Route
+from barnabas.broker.net.listener import listeners_of
+from barnabas.broker.net.listener_tls import ListenerTls
+from barnabas.broker.net.measured_dispatcher import MeasuredDispatcher
+from barnabas.broker.net.required_secret import ensure_required_secret
+from barnabas.broker.net.sign_in.gate import SignInGate
+from barnabas.broker.net.sign_in.listener_sasl import check_sasl
 from barnabas.broker.net.startup_gate import StartupGate
+from barnabas.broker.net.throttling import Throttling
+from barnabas.broker.net.tls_connection import TlsAcceptor
 from barnabas.broker.node import Node
 from barnabas.broker.node_run import close_node, leave_cluster, start_node
 from barnabas.broker.quorum.configured_voters import configured_voters
 from barnabas.broker.routes import routes
+from barnabas.broker.runtime.log_format import LogFormat
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
-from barnabas.broker.upkeep import upkeep
+from barnabas.broker.upkeep import follow_certificates, follow_secret, upkeep
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
-from barnabas.wire.endpoint import Address
+from barnabas.wire.endpoint import Address, Endpoint
 
 logger = logging.getLogger(__name__)
 
@@ -47,37 +61,84 @@ class Server:
         self._stop = stop
         self.exit_code = 0
         self._environment = environment
-        self._listeners: list[asyncio.Server] = []
+        self._servers: list[asyncio.Server] = []
         self._upkeep: list[asyncio.Task[None]] = []
+        self._metrics: MetricsListener | None = None
 
-    async def start(self) -> Address:
-        """Open the data, listen, and return the advertised address. Raises `ConfigError`."""
+    async def start(self) -> list[Address]:
+        """Open the data, listen, and return the addresses of the listeners. Raises
+        `ConfigError`."""
         config = self._config
         loop = self._environment.loop
-        configured_voters(config)
-        listen = parse_listener(config.node.listeners, "listeners")
-        advertised = config.node.advertised_listeners
-        told = None if advertised is None else parse_listener(advertised, "advertised.listeners")
-        sockets = self._environment.bind(listen)
-        port = sockets[0].getsockname()[1]
+        voters = configured_voters(config)
+        check_sasl(listeners_of(config).values())
+        tls = _open_tls(config)
+        sockets = self._bind()
+        ports = {name: bound[0].getsockname()[1] for name, bound in sockets.items()}
+        metrics_sockets = bind_metrics(config, ports, self._environment.bind)
         self.data = _open_data(config, self._environment)
-        secret = self._environment.secret or load_secret(self._environment.disk, config, self.data)
-        self.node = node = Node(config, self.data, self._environment, self._failed, secret)
-        node.cluster.advertised = told or Address(listen.host, port)
-        gate = StartupGate(loop, Dispatcher(node, routes()).dispatch, node.connections)
-        for bound in sockets:
-            self._listeners.append(await loop.create_server(gate.new_connection, sock=bound))
+        secret = ensure_required_secret(
+            config,
+            self.data,
+            self._environment.disk,
+            self._environment.random,
+            self._environment.secret or load_secret(self._environment.disk, config, self.data),
+            is_alone=all(voter.id == config.node.node_id for voter in voters),
+        )
+        self.node = node = Node(config, self.data, self._environment, self._failed, secret, tls)
+        node.cluster.advertised = _endpoints(config, ports)
+        kind = MeasuredDispatcher if metrics_sockets else Dispatcher
+        dispatcher: Dispatcher[Node] = kind(node, _routes(node))
+        gate = StartupGate(loop, dispatcher.dispatch, node.connections)
+        if isinstance(dispatcher, MeasuredDispatcher):
+            self._metrics = MetricsListener(node, dispatcher.times, gate)
+            await self._metrics.start(metrics_sockets)
+            self._run(self._metrics.rotate_windows())
+        Throttling(dispatcher, node.client_quotas).attach(gate)
+        sign_in = SignInGate(gate, node.sign_ins, config.listeners.inter_broker.name)
+        for name, bound in sockets.items():
+            accept: Callable[[], BaseProtocol]
+            accept = partial(sign_in.new_connection, node.listeners[name])
+            if name in tls:
+                accept = TlsAcceptor(loop, tls[name], node.connections, accept).accept
+            for each in bound:
+                self._servers.append(await loop.create_server(accept, sock=each))
+        if tls:
+            self._run(follow_certificates(node))
+        if self._environment.secret is None:
+            self._run(follow_secret(node))
         try:
             await start_node(node)
         except StorageError as error:
             raise ConfigError(str(error)) from error
         gate.open()
-        self._upkeep = [loop.create_task(work) for work in upkeep(self.node)]
-        for task in self._upkeep:
-            task.add_done_callback(_report)
+        for work in upkeep(self.node):
+            self._run(work)
         if self.data.leftovers is not None:
             self.node.partitions.run_later(self.data.leftovers)
-        return Address(listen.host or "0.0.0.0", port)  # noqa: S104 - shown, not bound
+        return [
+            Address(each.address.host or "0.0.0.0", ports[each.name])  # noqa: S104 - shown, not bound
+            for each in config.listeners
+        ]
+
+    def _bind(self) -> dict[str, list[socket]]:
+        """Sockets by the name of the listener."""
+        bound: dict[str, list[socket]] = {}
+        try:
+            for each in self._config.listeners:
+                bound[each.name] = self._environment.bind(each.address)
+        except ConfigError:
+            for sockets in bound.values():
+                for each_socket in sockets:
+                    each_socket.close()
+            raise
+        return bound
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run periodic work until the node stops."""
+        task = self._environment.loop.create_task(work)
+        task.add_done_callback(_report)
+        self._upkeep.append(task)
 
     def _failed(self, reason: str) -> None:
         logger.critical("this node can't go on: %s", reason)
@@ -90,18 +151,45 @@ class Server:
         The next start needs no scan.
         """
         await leave_cluster(self.node)
-        for listener in self._listeners:
-            listener.close()
+        for server in self._servers:
+            server.close()
+        if self._metrics is not None:
+            await self._metrics.close()
         for task in self._upkeep:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
         await close_node(self.node)
 
 
+def _open_tls(config: BrokerConfig) -> dict[str, ListenerTls]:
+    """TLS of the listeners that have it, by name."""
+    return {
+        name: ListenerTls(listener)
+        for name, listener in listeners_of(config).items()
+        if listener.protocol.has_tls
+    }
+
+
+def _endpoints(config: BrokerConfig, ports: Mapping[str, int]) -> dict[str, Endpoint]:
+    """What each listener advertises: by default its own address, with the port that it got."""
+    return {
+        each.name: Endpoint(
+            each.name,
+            *(each.advertised or Address(each.address.host, ports[each.name])),
+            each.protocol,
+        )
+        for each in config.listeners
+    }
+
+
 def _report(upkeep_task: "asyncio.Task[None]") -> None:
     """Upkeep runs until it is cancelled: if it ends in any other way, log that, as it is a bug."""
     if not upkeep_task.cancelled():
         logger.critical("periodic work has ended", exc_info=upkeep_task.exception())
+
+
+def _routes(node: Node) -> list[Route[Node]]:
+    return with_guards(routes()) if node.authorization.is_enabled else routes()
 
 
 def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
@@ -164,12 +252,12 @@ async def _serve(config: BrokerConfig) -> int:
         await asyncio.wait({starting})
         await server.stop()
         return server.exit_code
-    address = starting.result()
+    addresses = starting.result()
     # Objects made during startup live as long as the broker: the collector need not scan them.
     gc.collect()
     gc.freeze()
     announce(
-        f"Barnabas {__version__} is ready on {address} "
+        f"Barnabas {__version__} is ready on {', '.join(map(str, addresses))} "
         f"(node {server.data.node_id}, cluster {server.data.cluster_id}, data in "
         f"{server.data.path})"
     )
@@ -183,9 +271,9 @@ def run(properties: Mapping[str, str]) -> int:
     """Run a broker until SIGINT or SIGTERM; the exit code. Raises `ConfigError`."""
     config = BrokerConfig(properties)
     _raise_file_limit()
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    log = logging.StreamHandler()
+    log.setFormatter(LogFormat())
+    logging.basicConfig(level=logging.INFO, handlers=[log])
     for name, why in config.without_effect.items():
         logger.warning("setting %s has no effect: %s", name, why)
     try:

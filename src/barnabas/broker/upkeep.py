@@ -16,6 +16,8 @@ from barnabas.log import StorageError
 logger = logging.getLogger(__name__)
 
 _SWEEP_S = 1.0
+_CERTIFICATES_S = 2.0
+_SECRET_S = 2.0
 _GIVE_BACK_S = 10.0
 _SET_ASIDE_S = 600.0
 _SOON_MS = 20
@@ -33,6 +35,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
         node.clock,
         config,
         node.partitions,
+        node.compaction_backlog,
         label=f".{node.random.randbytes(6).hex()}",
     )
     return [
@@ -52,6 +55,16 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
         _write_high_watermarks(node),
         _every(_SET_ASIDE_S, lambda: _remove_set_aside(node)),
     ]
+
+
+def follow_certificates(node: Node) -> Coroutine[Any, Any, None]:
+    """Runs until it is cancelled, also while the node starts: that may take long."""
+    return _every(_CERTIFICATES_S, node.refresh_tls)
+
+
+def follow_secret(node: Node) -> Coroutine[Any, Any, None]:
+    """As `follow_certificates`: a node that starts needs the others."""
+    return _every(_SECRET_S, node.credentials.refresh)
 
 
 async def _every(seconds: float, work: Callable[[], None]) -> None:

@@ -1,5 +1,6 @@
 """The client side of the protocol, in rooms. Imports go down this list only.
 
+share      share groups: locks, acknowledgements, dead letters; the client of a queue
 admin      topics, groups, configurations, transactions, replicas of a cluster
 producer   records in, batches out; transactions
 consumer   fetching, delivery, commits, rebalancing

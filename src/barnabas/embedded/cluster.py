@@ -36,7 +36,9 @@ class Cluster:
     """A cluster of real nodes for tests; each is a broker and a voter.
 
     `settings` are broker settings (docs/configuration.md) for all nodes. `network=True` sends all
-    traffic through a forwarder, which `isolate` needs, at some cost of speed.
+    traffic through a forwarder, which `isolate` needs, at some cost of speed. `secure=True` begins
+    with TLS, an administrator, and access rules that allow nobody else anything (needs
+    `barnabas[security]`).
     """
 
     def __init__(
@@ -45,12 +47,15 @@ class Cluster:
         *,
         settings: Mapping[str, Setting] | None = None,
         network: bool = False,
+        secure: bool = False,
     ) -> None:
         if nodes < 1:
             raise ValueError(f"nodes={nodes}: a cluster needs at least one node")
         self.nodes: tuple[int, ...] = tuple(range(1, nodes + 1))
         """The ids of all nodes."""
-        self._processes = NodeProcesses(self.nodes, properties_of(settings or {}), network=network)
+        self._processes = NodeProcesses(
+            self.nodes, properties_of(settings or {}), network=network, secure=secure
+        )
         self._view = View(self._processes.witnesses)
 
     def __repr__(self) -> str:
@@ -203,6 +208,30 @@ class Cluster:
                 f"node{'s' * (len(self.nodes) > 1)}"
             )
         create_topic(self._view, topic, partitions, factor, configs or {}, timeout_s)
+
+    # -- security --------------------------------------------------------------------------------
+
+    @property
+    def security(self) -> dict[str, str]:
+        """How the administrator of a secured cluster connects: `Admin(..., security=...)`. Empty if
+        it is an open one.
+
+        The names are those of Kafka's settings, and librdkafka takes them as they are.
+        """
+        security = self._processes.security
+        return {} if security is None else dict(security.administrator)
+
+    def add_user(
+        self, name: str, password: str | None = None, *, timeout_s: float = _ELECTION_TIMEOUT_S
+    ) -> dict[str, str]:
+        """Add a user to a secured cluster, or change the password; returns how the user connects.
+
+        Nothing is allowed to a new user: add rules with `Admin`, as `security`.
+        """
+        security = self._processes.security
+        if security is None:
+            raise ClusterError("users are for secured clusters: use Cluster(secure=True)")
+        return security.add_user(self._view, name, password, timeout_s)
 
     # -- faults ----------------------------------------------------------------------------------
 

@@ -21,10 +21,11 @@ class ClusterOptions:
     nodes: int = 1
     network: bool = False
     settings: Settings = ()
+    secure: bool = False
 
     def __str__(self) -> str:
         """For the name of a test."""
-        words = [f"nodes={self.nodes}"] + ["network"] * self.network
+        words = [f"nodes={self.nodes}"] + ["network"] * self.network + ["secure"] * self.secure
         return ",".join(words + [f"{name}={value}" for name, value in self.settings])
 
 
@@ -40,6 +41,7 @@ class Options:
 _NAMES = (
     "nodes",
     "network",
+    "secure",
     "settings",
     "partitions",
     "replication_factor",
@@ -64,6 +66,7 @@ def read_markers(closest_first: Sequence[Mapping[str, Any]]) -> Options:
         nodes,
         bool(said.get("network", False)) or "isolate" in faults,
         _settings("settings", said.get("settings", {})),
+        bool(said.get("secure", False)),
     )
     return Options(
         cluster,

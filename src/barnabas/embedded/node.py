@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from barnabas.embedded.errors import ClusterError
 from barnabas.embedded.launcher import Launcher
-from barnabas.embedded.node_request import ask
+from barnabas.embedded.node_request import SignIn, ask
 from barnabas.embedded.ports import HOST
 from barnabas.embedded.wait import wait_until
 from barnabas.wire.message import Request, Response
@@ -27,6 +27,7 @@ class Node:
         port: int,
         directory: Path,
         properties: Mapping[str, str],
+        sign_in: SignIn | None = None,
     ) -> None:
         self.node_id = node_id
         self.address = (HOST, port)
@@ -35,6 +36,7 @@ class Node:
         self.is_full = False
         """Whether its disk is, as long as the cluster lives or until there is room again."""
         self._launcher = launcher
+        self._sign_in = sign_in
         self._pid: int | None = None
         self._properties = {
             "node.id": str(node_id),
@@ -104,7 +106,7 @@ class Node:
 
     def ask(self, request: Request[ResponseT], timeout_s: float = 1.0) -> ResponseT:
         """Raises OSError if it does not answer soon. Also reaches a node that is cut off."""
-        return ask(self.address, request, timeout_s)
+        return ask(self.address, request, timeout_s, self._sign_in)
 
     def log_text(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -1,9 +1,10 @@
 """The node processes of a cluster, with what they use: ports, a directory, a network."""
 
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barnabas.embedded import storage
 from barnabas.embedded.errors import ClusterError
@@ -12,16 +13,26 @@ from barnabas.embedded.network import Network
 from barnabas.embedded.node import Node
 from barnabas.embedded.ports import HOST, Ports
 
+if TYPE_CHECKING:
+    from barnabas.embedded.security import ClusterSecurity
+
 
 class NodeProcesses:
     """The nodes of one cluster; there are none until `launch`, and after `close`."""
 
     def __init__(
-        self, nodes: Sequence[int], properties: Mapping[str, str], *, network: bool
+        self,
+        nodes: tuple[int, ...],
+        properties: Mapping[str, str],
+        *,
+        network: bool,
+        secure: bool = False,
     ) -> None:
         self._ids = nodes
         self._properties = properties
         self._has_network = network
+        self._is_secure = secure
+        self.security: ClusterSecurity | None = None
         self._launcher: Launcher | None = None
         self._ports: Ports | None = None
         self._directory: Path | None = None
@@ -52,14 +63,31 @@ class NodeProcesses:
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_urlsafe())
         voters = ",".join(f"{n}@{address}" for n, address in self._addresses.items())
+        security = self._make_security(self._directory / "security")
         for node_id, port in zip(self._ids, own, strict=True):
+            advertised = self._addresses[node_id]
             properties = {
                 "cluster.secret.file": str(secret),
+                "advertised.listeners": advertised,
+                **(
+                    {}
+                    if security is None
+                    else security.node_settings(node_id, f"{HOST}:{port}", advertised)
+                ),
                 **self._properties,
                 "controller.quorum.voters": voters,
-                "advertised.listeners": self._addresses[node_id],
             }
-            self.by_id[node_id] = Node(launcher, node_id, port, self._directory, properties)
+            sign_in = None if security is None else security.sign_in
+            self.by_id[node_id] = Node(
+                launcher, node_id, port, self._directory, properties, sign_in
+            )
+
+    def _make_security(self, directory: Path) -> "ClusterSecurity | None":
+        if self._is_secure:
+            from barnabas.embedded.security import ClusterSecurity  # it needs an extra
+
+            self.security = ClusterSecurity(directory, self._ids)
+        return self.security
 
     def close(self) -> None:
         """Kill all nodes and delete their data; in a fork of the test, do nothing."""
@@ -77,6 +105,7 @@ class NodeProcesses:
         self._launcher.give_back()
         self._launcher = self._ports = self.network = self._directory = None
         self.by_id = {}
+        self.security = None
 
     @property
     def is_started(self) -> bool:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _LOG_LINES = 60
 _LONGEST_NAME = 200
 _MARKER = (
-    "barnabas(nodes=1, network=False, settings={}, partitions=1, replication_factor=None, "
-    "configs={}, faults=[]): options of the fixtures barnabas_cluster, barnabas_topic and "
-    f"barnabas_fault for this test; faults are {', '.join(FAULTS)}"
+    "barnabas(nodes=1, network=False, secure=False, settings={}, partitions=1, "
+    "replication_factor=None, configs={}, faults=[]): options of the fixtures barnabas_cluster, "
+    f"barnabas_topic and barnabas_fault for this test; faults are {', '.join(FAULTS)}"
 )
 
 
@@ -54,7 +54,10 @@ class _Clusters:
             self._give_back = Launcher.borrow().give_back
         if options not in self._by_options:
             cluster = Cluster(
-                options.nodes, network=options.network, settings=dict(options.settings)
+                options.nodes,
+                network=options.network,
+                settings=dict(options.settings),
+                secure=options.secure,
             )
             cluster.start()
             self._by_options[options] = cluster

@@ -10,6 +10,7 @@ FOR_TESTS: Mapping[str, str] = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
     "group.min.session.timeout.ms": "100",
+    "metrics.listeners": "",
 }
 """What differs from `barnabas server`, unless it is set otherwise."""
 

@@ -1,19 +1,25 @@
-"""Administration of a cluster: topics, settings, groups and offsets."""
+"""Administration of a cluster: topics, settings, groups, offsets, users, tokens, rules, quotas."""
 
 # Made from ../aio/admin.py by `make sync`: change it there.
 
 from collections.abc import Iterable, Mapping
 
+from barnabas.client.admin.acls import AclBinding
 from barnabas.client.admin.admin_core import AdminCore
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.configs import ConfigEntry, ConfigValue, resource_of, settings_of
+from barnabas.client.admin.delegation_tokens import DelegationToken
 from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
 from barnabas.client.admin.groups import GroupListing
+from barnabas.client.admin.quotas import QuotaDescription, QuotaEntity
+from barnabas.client.admin.users import SCRAM_MECHANISMS, UserDescription
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.offsets.isolation import Isolation, isolation_level
 from barnabas.client.offsets.offset_spec import Where, timestamp_of
+from barnabas.security.sasl.scram_credential import DEFAULT_ITERATIONS
 from barnabas.sync.waiting import Client
 
 
@@ -30,6 +36,8 @@ class Admin(Client):
     retry. Later outages are waited for, up to 30 seconds.
 
     `bootstrap_servers` is HOST:PORT of one or more brokers, separated by commas or as a list.
+    `security` has encryption and sign-in by Kafka's names of settings, such as
+    {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
     """
 
     def __init__(
@@ -38,9 +46,13 @@ class Admin(Client):
         *,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
     ) -> None:
         self._core = AdminCore(
-            bootstrap_servers, client_id=client_id, request_timeout_ms=request_timeout_ms
+            bootstrap_servers,
+            client_id=client_id,
+            request_timeout_ms=request_timeout_ms,
+            security=security_settings(security),
         )
         super().__init__(self._core)
 
@@ -94,10 +106,10 @@ class Admin(Client):
     # -- configurations ------------------------------------------------------------------------
 
     def configs(
-        self, *, topic: str | None = None, broker: int | None = None
+        self, *, topic: str | None = None, broker: int | None = None, group: str | None = None
     ) -> dict[str, ConfigEntry]:
-        """The settings of a topic or a broker by name, each with its value and source."""
-        return self._wait(self._core.configs(*resource_of(topic, broker)))
+        """The settings of a topic, a broker or a group by name, each with its value and source."""
+        return self._wait(self._core.configs(*resource_of(topic, broker, group)))
 
     def set_configs(
         self,
@@ -105,12 +117,13 @@ class Admin(Client):
         *,
         topic: str | None = None,
         broker: int | None = None,
+        group: str | None = None,
     ) -> None:
-        """Change settings of a topic or a broker; None restores the default.
+        """Change settings of a topic, a broker or a group; None restores the default.
 
         admin.set_configs({"retention.ms": 60_000}, topic="orders")
         """
-        kind, name = resource_of(topic, broker)
+        kind, name = resource_of(topic, broker, group)
         self._wait(self._core.set_configs(kind, name, settings_of(settings)))
 
     # -- offsets -------------------------------------------------------------------------------
@@ -139,12 +152,12 @@ class Admin(Client):
 
     # -- groups --------------------------------------------------------------------------------
 
-    def groups(self) -> dict[str, GroupListing]:
-        """All groups by their ids."""
-        return self._wait(self._core.groups())
+    def groups(self, *types: str) -> dict[str, GroupListing]:
+        """All groups by their ids, or those of some types: "classic", "consumer", "share"."""
+        return self._wait(self._core.groups(types))
 
     def describe_group(self, group: str) -> GroupDescription:
-        """One group with its members, their partitions, committed offsets and lag.
+        """One group of any type with its members, their partitions, committed offsets and lag.
 
         Raises `UnknownGroup` if it does not exist.
         """
@@ -179,3 +192,90 @@ class Admin(Client):
             return self._wait(self._core.set_group_offsets(group, to))
         names = [topics] if isinstance(topics, str) else topics
         return self._wait(self._core.move_group(group, timestamp_of(to, "to"), names))
+
+    # -- users ---------------------------------------------------------------------------------
+
+    def users(self) -> dict[str, UserDescription]:
+        """The users that sign in by SCRAM, by name, each with its mechanisms."""
+        return self._wait(self._core.users())
+
+    def set_password(
+        self,
+        user: str,
+        password: str,
+        *,
+        mechanisms: Iterable[str] = SCRAM_MECHANISMS,
+        iterations: int = DEFAULT_ITERATIONS,
+    ) -> None:
+        """Add a user, or give it another password.
+
+        The password is salted before it is sent. Connections that are open stay open.
+        """
+        self._wait(self._core.set_password(user, password, mechanisms, iterations))
+
+    def delete_user(self, user: str, *, missing_ok: bool = False) -> None:
+        """Remove a user. Its open connections stay open until they have to sign in again."""
+        self._wait(self._core.delete_user(user, missing_ok=missing_ok))
+
+    # -- delegation tokens ---------------------------------------------------------------------
+
+    def create_delegation_token(
+        self,
+        *,
+        owner: str | None = None,
+        renewers: Iterable[str] = (),
+        max_lifetime_ms: int | None = None,
+    ) -> DelegationToken:
+        """Create a token that signs in as this client's user, or as `owner`.
+
+        `DelegationToken.client_settings()` has what a client signs in with.
+        """
+        return self._wait(self._core.create_delegation_token(owner, renewers, max_lifetime_ms))
+
+    def delegation_tokens(self, *, owners: Iterable[str] | None = None) -> list[DelegationToken]:
+        """The tokens that this client may see, all or those that concern some users."""
+        return self._wait(self._core.delegation_tokens(owners))
+
+    def renew_delegation_token(self, hmac: bytes, *, period_ms: int | None = None) -> int:
+        """Renew a token; when it expires now, in milliseconds since 1970."""
+        return self._wait(self._core.renew_delegation_token(hmac, period_ms))
+
+    def expire_delegation_token(self, hmac: bytes, *, after_ms: int | None = None) -> int:
+        """Let a token expire, now or after a time; when it does."""
+        return self._wait(self._core.expire_delegation_token(hmac, after_ms))
+
+    # -- access rules --------------------------------------------------------------------------
+
+    def acls(self, *, user: str | None = None) -> list[AclBinding]:
+        """The access rules, all of them or those about one user."""
+        return self._wait(self._core.acls(user))
+
+    def create_acls(self, acls: Iterable[AclBinding]) -> None:
+        """Create access rules; one that is there already stays as it is."""
+        self._wait(self._core.create_acls(acls))
+
+    def delete_acls(self, acls: Iterable[AclBinding]) -> list[AclBinding]:
+        """Delete access rules; returns those that there were."""
+        return self._wait(self._core.delete_acls(acls))
+
+    # -- quotas --------------------------------------------------------------------------------
+
+    def quotas(self) -> list[QuotaDescription]:
+        """All quotas: whom each is for, and its limits."""
+        return self._wait(self._core.quotas())
+
+    def set_quotas(
+        self,
+        limits: Mapping[str, float | None],
+        *,
+        user: str | None = None,
+        client_id: str | None = None,
+        address: str | None = None,
+    ) -> None:
+        """Set limits such as `{"producer_byte_rate": 1_000_000}`; None removes one.
+
+        They are for a user, a client id, a client id of a user, or an address. `"<default>"` stands
+        for all that have no quota of their own.
+        """
+        entity = QuotaEntity(user, client_id, address)
+        self._wait(self._core.set_quotas(entity, limits))

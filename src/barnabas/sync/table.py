@@ -2,12 +2,13 @@
 
 # Made from ../aio/table.py by `make sync`: change it there.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeVar
 
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.consumer.table_core import TableCore
 from barnabas.client.offsets.isolation import isolation_level
@@ -41,6 +42,7 @@ class Table(Client):
         value_format: FormatName | Format = "bytes",
         isolation: IsolationName = "read_committed",
         client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
     ) -> None:
         """The client connects when it is first used.
 
@@ -49,15 +51,18 @@ class Table(Client):
         - `key_format`, `value_format`: a key is encoded to look it up, so keys are equal if their
           bytes are. Values are decoded when they are looked up, and one that can't be raises then.
         - `isolation`: "read_uncommitted" also has values of open and aborted transactions.
+        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         self._encode_key = encoder(key_format, "key_format")
         self._decode_key = decoder(key_format, "key_format")
         self._decode_value = decoder(value_format, "value_format")
         if not topic:
             raise InvalidArgument("topic is missing: Table(bootstrap_servers, topic)")
-        self._core = TableCore(
-            ClusterClient(bootstrap_servers, client_id=client_id), topic, isolation_level(isolation)
+        cluster = ClusterClient(
+            bootstrap_servers, client_id=client_id, security=security_settings(security)
         )
+        self._core = TableCore(cluster, topic, isolation_level(isolation))
         super().__init__(self._core)
 
     def __enter__(self) -> Self:

@@ -10,6 +10,20 @@ NEVER = 32767
 EMPTY: Final[list[Any]] = []
 """Stands for a list that was not given; each message then gets a new one of its own."""
 
+_SECRETS = frozenset(
+    {
+        "auth_bytes",
+        "hmac",
+        "request_data",
+        "response_data",
+        "salt",
+        "salted_password",
+        "server_key",
+        "stored_key",
+    }
+)
+"""Fields that are not shown."""
+
 
 class Struct:
     """A structure inside a message. Two of one type with equal fields are equal."""
@@ -24,7 +38,10 @@ class Struct:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(
+            f"{name}=..." if name in _SECRETS else f"{name}={getattr(self, name)!r}"
+            for name in self.__slots__
+        )
         return f"{type(self).__name__}({fields})"
 
     @classmethod

@@ -11,10 +11,11 @@ for instance when the disk has room again.
 
 import logging
 from asyncio import AbstractEventLoop, Future, Task, TimerHandle, shield, sleep, wait_for
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from barnabas.broker.control.initial_users import is_new_cluster
 from barnabas.broker.net.connection import Connection
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
 from barnabas.broker.quorum.quorum import Quorum
@@ -24,6 +25,7 @@ from barnabas.controller.decision import Decision
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
+from barnabas.wire.messages.metadata_records import UserScramCredentialRecord
 
 logger = logging.getLogger(__name__)
 
@@ -56,8 +58,10 @@ class ActiveController:
         new_controller: Callable[[int], Controller],
         replica_ends: ReplicaEndsOf,
         stalled_ms: Callable[[], int] = lambda: 0,
+        initial_users: Sequence[UserScramCredentialRecord] = (),
     ) -> None:
-        """`stalled_ms` returns how long the event loop has been stalled in total."""
+        """`stalled_ms` returns how long the event loop has been stalled in total. A new cluster
+        begins with `initial_users`."""
         self._loop = loop
         self._clock = clock
         self._quorum = quorum
@@ -68,6 +72,7 @@ class ActiveController:
         self._recovery: Task[None] | None = None
         self._total_stalled_ms = stalled_ms
         self._stalled_ms = 0
+        self._initial_users = initial_users
         self._controller: Controller | None = None
         self._timer: TimerHandle | None = None
         self._connections: dict[int, Connection] = {}
@@ -89,6 +94,9 @@ class ActiveController:
         for node_id in silent:
             self._controller.disconnected(node_id, now_ms)
         logger.info("this node is the controller now")
+        users = self._initial_users
+        if users and is_new_cluster(self._controller.pending_image):
+            self._carry_out(self._controller, lambda new, _: new.add_initial_users(users))
         self._arm()
 
     def stopped(self) -> None:

@@ -111,7 +111,7 @@ class BrokerLifecycle:
         """Whether the controller knows everything that this node may have lost."""
         self._task: Task[None] | None = None
         self._wake = Event()
-        self._leaving = False
+        self.is_leaving = False
         self.epoch = UNKNOWN_EPOCH
         self.is_fenced = True
         self.unfenced = Event()
@@ -163,7 +163,7 @@ class BrokerLifecycle:
 
     async def leave(self, max_wait_ms: int) -> None:
         """Ask the controller to move leadership off this node, if there is time for it."""
-        self._leaving = True
+        self.is_leaving = True
         self.wake()
         try:
             async with timeout(max_wait_ms / 1000):
@@ -194,7 +194,7 @@ class BrokerLifecycle:
                 pause = _RETRY_S
                 if self.is_cut_off:
                     self._on_cut_off()
-                if self._leaving:  # there is no controller to hand leadership over
+                if self.is_leaving:  # there is no controller to hand leadership over
                     self.may_leave.set()
             except StorageError as error:  # a full disk, most likely: it stays fenced
                 logger.error("this node can't take part: %s", error)
@@ -274,9 +274,9 @@ class BrokerLifecycle:
             self.epoch,
             self._known_offset(),
             False,
-            self._leaving,
+            self.is_leaving,
         )
-        timeout_ms = _LEAVING_TIMEOUT_MS if self._leaving else self._session_timeout_ms
+        timeout_ms = _LEAVING_TIMEOUT_MS if self.is_leaving else self._session_timeout_ms
         sent_ms = self._clock.steady_ms()
         response = await self._calls.call(request, timeout_ms=timeout_ms, lane=LANE)
         self._heard_of_ms = sent_ms
@@ -301,4 +301,4 @@ class BrokerLifecycle:
         if response.should_shut_down:
             self.may_leave.set()
         # A node that waits to be unfenced, or to shut down, sends heartbeats more often.
-        return self._interval_s if not (self.is_fenced or self._leaving) else 0.02
+        return self._interval_s if not (self.is_fenced or self.is_leaving) else 0.02

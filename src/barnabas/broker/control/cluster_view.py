@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from barnabas.broker.control.departures import Departures
 from barnabas.broker.net.connection import Connection
+from barnabas.broker.net.listener import OPEN, Listener
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.metadata.image import BrokerImage, MetadataImage
-from barnabas.wire.endpoint import Address
+from barnabas.wire.endpoint import Address, Endpoint
 
 
 class ClusterView:
@@ -17,6 +18,7 @@ class ClusterView:
         quorum: Quorum,
         departures: Departures,
         voters: Mapping[int, Address],
+        inter_broker: Listener = OPEN,
     ) -> None:
         """`voters` are those that the settings name."""
         self._node_id = node_id
@@ -24,8 +26,12 @@ class ClusterView:
         self._quorum = quorum
         self._departures = departures
         self._voters = voters
-        self.advertised = Address("localhost", 0)
-        """This node's listening or advertised address; set once it listens."""
+        self._inter_broker = inter_broker
+        self.advertised: Mapping[str, Endpoint] = {
+            inter_broker.name: Endpoint(inter_broker.name, "localhost", 0, inter_broker.protocol)
+        }
+        """This node's listeners by name, with their advertised addresses, else those that they are
+        bound to; set once it listens."""
 
     @property
     def controller_id(self) -> int:
@@ -37,12 +43,25 @@ class ClusterView:
     # -- for clients -----------------------------------------------------------------------------
 
     def brokers(self, connection: Connection) -> Iterator[tuple[BrokerImage, Address]]:
-        """Every broker, and the address that is advertised to the client of `connection`."""
+        """Every broker that has the listener of `connection`, and the address that is advertised
+        to clients of that listener."""
+        name = connection.listener.name
+        own = self.advertised.get(name)
         for broker in self._image.brokers.values():
-            if broker.id == self._node_id and self.advertised.is_wildcard:
-                yield broker, Address(connection.local_host, self.advertised.port)
-            else:
-                yield broker, _address(broker)
+            if broker.id == self._node_id and own is not None and own.address.is_wildcard:
+                yield broker, Address(connection.local_host, own.port)
+                continue
+            for endpoint in broker.endpoints:
+                if endpoint.name == name:
+                    yield broker, endpoint.address
+
+    def brokers_without(self, listener: Listener) -> frozenset[int]:
+        """Brokers that clients of a listener can't reach, because they lack it."""
+        return frozenset(
+            broker.id
+            for broker in self._image.brokers.values()
+            if all(endpoint.name != listener.name for endpoint in broker.endpoints)
+        )
 
     def listed_brokers(self, connection: Connection) -> list[tuple[BrokerImage, Address]]:
         """Brokers that are up, or were a moment ago."""
@@ -58,20 +77,28 @@ class ClusterView:
     def address_of(self, node_id: int) -> tuple[str, int] | None:
         """A node's address for other nodes: as it registered, otherwise from the voters."""
         broker = self._image.brokers.get(node_id)
-        if broker is not None:
-            address = _address(broker)
-            return address.host, address.port
-        return self._quorum.address_of(node_id)
+        endpoint = None if broker is None else _reached(broker, self._inter_broker)
+        return self._quorum.address_of(node_id) if endpoint is None else endpoint.address
 
-    @property
-    def own_address(self) -> Address:
-        """The address that this node advertises."""
-        if not self.advertised.is_wildcard:
-            return self.advertised
+    def own_endpoints(self) -> list[Endpoint]:
+        """The endpoints that this node registers: clients and nodes elsewhere need a host."""
         named = self._voters.get(self._node_id)
-        return Address("localhost" if named is None else named.host, self.advertised.port)
+        host = "localhost" if named is None else named.host
+        return [
+            own._replace(host=host) if own.address.is_wildcard else own
+            for own in self.advertised.values()
+        ]
 
 
-def _address(broker: BrokerImage) -> Address:
-    _, host, port = broker.endpoints[0]
-    return Address(host, port)
+def _reached(broker: BrokerImage, by: Listener) -> Endpoint | None:
+    """The broker's endpoint for nodes: of the same listener, else of one with the same protocol.
+
+    So nodes find each other while a listener is renamed by a rolling restart.
+    """
+    for endpoint in broker.endpoints:
+        if endpoint.name == by.name:
+            return endpoint
+    for endpoint in broker.endpoints:
+        if endpoint.protocol == by.protocol:
+            return endpoint
+    return None

@@ -9,6 +9,7 @@ from barnabas.controller.decision import Decision
 from barnabas.controller.elect_leaders import leaderless
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages import alter_configs as plain_configs
@@ -19,7 +20,17 @@ from barnabas.wire.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntryResult,
+)
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
 from barnabas.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -32,6 +43,15 @@ from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from barnabas.wire.messages.create_acls import (
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from barnabas.wire.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -42,15 +62,28 @@ from barnabas.wire.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from barnabas.wire.messages.delete_acls import (
+    DeleteAclsFilterResult,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
 from barnabas.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from barnabas.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
 from barnabas.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
+)
+from barnabas.wire.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
 )
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
@@ -65,6 +98,8 @@ class DecisionInput(NamedTuple):
     metadata_end_offset: int
     replica_ends: ReplicaEnds
     """The log ends of the replicas that an election can choose from, if the API needs them."""
+    requester: Principal = ANONYMOUS
+    """Who asks, if the API asks who."""
 
 
 Decide = Callable[[Controller, Any, DecisionInput], Decision[Any]]
@@ -82,6 +117,8 @@ class ControllerApi:
     """Whether a response that changes nothing is sent while changes are pending."""
     elects: Callable[[MetadataImage, Any], list[tuple[TopicImage, PartitionImage]]] | None = None
     """The partitions whose replicas are asked for their log ends before the decision."""
+    asks_who: bool = False
+    """Whether the decision depends on who asks: the principal is forwarded with the request."""
 
 
 def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
@@ -90,6 +127,10 @@ def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
 
 def _timed(decide: Callable[[Controller, Any, int], Decision[Any]]) -> Decide:
     return lambda controller, request, given: decide(controller, request, given.now_ms)
+
+
+def _of_requester(decide: Callable[[Controller, Any, Principal], Decision[Any]]) -> Decide:
+    return lambda controller, request, given: decide(controller, request, given.requester)
 
 
 def _error(response: Any) -> int:
@@ -163,6 +204,38 @@ def _refuse_config_changes(
     )
 
 
+def _refuse_users(
+    request: AlterUserScramCredentialsRequest, error: ErrorCode, message: str
+) -> AlterUserScramCredentialsResponse:
+    users = {each.name: None for each in request.deletions}
+    users |= {each.name: None for each in request.upsertions}
+    return AlterUserScramCredentialsResponse(
+        results=[AlterUserScramCredentialsResult(name, error, message) for name in users]
+    )
+
+
+def _refuse_acls(request: CreateAclsRequest, error: ErrorCode, message: str) -> CreateAclsResponse:
+    return CreateAclsResponse(
+        results=[AclCreationResult(error, message) for _ in request.creations]
+    )
+
+
+def _refuse_acl_deletions(
+    request: DeleteAclsRequest, error: ErrorCode, message: str
+) -> DeleteAclsResponse:
+    return DeleteAclsResponse(
+        filter_results=[DeleteAclsFilterResult(error, message) for _ in request.filters]
+    )
+
+
+def _refuse_quotas(
+    request: AlterClientQuotasRequest, error: ErrorCode, message: str
+) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(
+        entries=[EntryResult(error, message, entry.entity) for entry in request.entries]
+    )
+
+
 def _refusal(response_type: Callable[..., Response], *, says_why: bool = False) -> Refuse:
     def refuse(_: Any, error: ErrorCode, message: str) -> Response:
         if says_why:
@@ -198,6 +271,16 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _refuse_config_changes,
         _first("responses"),
     ),
+    CreateAclsRequest: ControllerApi(
+        _timeless(Controller.create_acls),
+        _refuse_acls,
+        _first("results"),
+    ),
+    DeleteAclsRequest: ControllerApi(
+        _timeless(Controller.delete_acls),
+        _refuse_acl_deletions,
+        _first("filter_results"),
+    ),
     AllocateProducerIdsRequest: ControllerApi(
         _timeless(Controller.allocate_producer_ids),
         _refusal(AllocateProducerIdsResponse),
@@ -230,6 +313,34 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _timeless(Controller.assign_replicas_to_dirs),
         _refusal(AssignReplicasToDirsResponse),
         _error,
+    ),
+    AlterUserScramCredentialsRequest: ControllerApi(
+        _timeless(Controller.alter_user_scram_credentials),
+        _refuse_users,
+        _first("results"),
+    ),
+    AlterClientQuotasRequest: ControllerApi(
+        _timeless(Controller.alter_client_quotas),
+        _refuse_quotas,
+        _first("entries"),
+    ),
+    CreateDelegationTokenRequest: ControllerApi(
+        _of_requester(Controller.create_delegation_token),
+        _refusal(CreateDelegationTokenResponse),
+        _error,
+        asks_who=True,
+    ),
+    RenewDelegationTokenRequest: ControllerApi(
+        _of_requester(Controller.renew_delegation_token),
+        _refusal(RenewDelegationTokenResponse),
+        _error,
+        asks_who=True,
+    ),
+    ExpireDelegationTokenRequest: ControllerApi(
+        _of_requester(Controller.expire_delegation_token),
+        _refusal(ExpireDelegationTokenResponse),
+        _error,
+        asks_who=True,
     ),
     elect_leaders.ElectLeadersRequest: ControllerApi(
         lambda controller, request, given: controller.elect_leaders(request, given.replica_ends),

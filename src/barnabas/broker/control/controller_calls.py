@@ -10,13 +10,17 @@ from typing import Any, TypeVar
 
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.control.controller_apis import CONTROLLER_APIS, DecisionInput
+from barnabas.broker.control.envelope import opened_answer, seal
 from barnabas.broker.net.peers import PeerIsDown, Peers, PeerUnavailable
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
 from barnabas.controller.replica_ends import ReplicaEnds
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.envelope import EnvelopeRequest
+from barnabas.wire.primitives import WireError
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
@@ -65,7 +69,10 @@ class ControllerCalls:
         self._leader_changed = self._loop.create_future()
 
     async def decide_here(
-        self, request: Request[ResponseT], timeout_ms: int = AGREE_TIMEOUT_MS
+        self,
+        request: Request[ResponseT],
+        timeout_ms: int = AGREE_TIMEOUT_MS,
+        requester: Principal = ANONYMOUS,
     ) -> ResponseT:
         """Let this node's controller decide. Raises `NotController` or `NotAgreed`."""
         api = CONTROLLER_APIS[type(request)]
@@ -75,7 +82,7 @@ class ControllerCalls:
             ends = await self._controller.replica_ends(lambda image: elects(image, request))
 
         def decide_now(controller: Controller, now_ms: int) -> Decision[Any]:
-            given = DecisionInput(now_ms, self._metadata_end_offset(), ends)
+            given = DecisionInput(now_ms, self._metadata_end_offset(), ends, requester)
             return api.decide(controller, request, given)
 
         answer: ResponseT = await self._controller.decide(
@@ -89,8 +96,16 @@ class ControllerCalls:
         *,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
         lane: str = LANE,
+        requester: Principal = ANONYMOUS,
+        client_host: str = "",
     ) -> ResponseT:
-        """Retry until a controller answers. Raises ControllerUnavailable."""
+        """Retry until a controller answers. Raises ControllerUnavailable.
+
+        `requester` and its host are those of the client, for a decision that depends on who asks.
+        """
+        sealed = None
+        if CONTROLLER_APIS[type(request)].asks_who:
+            sealed = seal(request, requester, client_host)
         deadline_ms = self._clock.steady_ms() + timeout_ms
         pause = _RETRY_S
         while True:
@@ -99,28 +114,39 @@ class ControllerCalls:
                 raise ControllerUnavailable(
                     "no controller answers; a majority of the voters must be running"
                 )
-            response = await self._try(request, min(left_ms, _CALL_TIMEOUT_MS), lane)
+            response = await self._try(
+                request, min(left_ms, _CALL_TIMEOUT_MS), lane, requester, sealed
+            )
             if response is not None:
                 return response
             await sleep(pause)
             pause = min(2 * pause, _RETRY_MAX_S)
 
     async def _try(
-        self, request: Request[ResponseT], timeout_ms: int, lane: str
+        self,
+        request: Request[ResponseT],
+        timeout_ms: int,
+        lane: str,
+        requester: Principal,
+        sealed: EnvelopeRequest | None,
     ) -> ResponseT | None:
         leader_id = self._leader_id()
         try:
             if leader_id == self._node_id:
-                return await self.decide_here(request, timeout_ms)
+                return await self.decide_here(request, timeout_ms, requester)
             if leader_id is None:
                 return None
-            response = await self._ask(leader_id, request, timeout_ms, lane)
+            if sealed is not None:
+                answer = await self._ask(leader_id, sealed, timeout_ms, lane)
+                response = None if answer is None else opened_answer(answer, request)
+            else:
+                response = await self._ask(leader_id, request, timeout_ms, lane)
         except NotAgreed as reason:
             raise ControllerUnavailable(str(reason)) from None
         except PeerIsDown:
             self._on_controller_down()
             return None
-        except (NotController, PeerUnavailable):
+        except (NotController, PeerUnavailable, WireError):
             return None
         if response is None:
             return None

@@ -8,18 +8,27 @@ event loop; a handful is done on the spot.
 import logging
 from asyncio import AbstractEventLoop, Future, Handle
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from barnabas.metadata.image import BROKER_RESOURCE, MetadataImage, TopicImage
+from barnabas.metadata.acl import Acl
+from barnabas.metadata.image import (
+    BROKER_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+    TopicImage,
+)
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
@@ -41,6 +50,10 @@ class Followers:
     topic_reconfigured: Callable[[str], None]
     broker_reconfigured: Callable[[], None]
     brokers_changed: Callable[[], None]
+    acls_restored: Callable[[Iterable[Acl]], None]
+    acl_changed: Callable[[Acl, bool], None]
+    """A rule was added or, with False, removed."""
+    quotas_changed: Callable[[], None]
     failed: Callable[[str], None]
     """Called when a bug kept this node from applying metadata: it can't be trusted any longer."""
 
@@ -77,12 +90,14 @@ class MetadataFollower:
             self._reconfigured(topic.name)
         self._flush_changed()
         self._followers.broker_reconfigured()
+        self._followers.acls_restored(self._image.acls.by_id.values())
+        self._followers.quotas_changed()
         self._todo.append(self._brokers_changed)
         self._work()
 
     def commit(self, records: list[MetadataRecord], end_offset: int) -> None:
         """Apply committed records."""
-        brokers_changed = False
+        brokers_changed = quotas_changed = False
         for record in records:
             match record:
                 case TopicRecord():
@@ -101,6 +116,16 @@ class MetadataFollower:
                 case ConfigRecord():
                     self._image.replay(record)
                     self._configured(record)
+                case AccessControlEntryRecord():
+                    self._image.replay(record)
+                    self._followers.acl_changed(self._image.acls.by_id[record.id], True)
+                case RemoveAccessControlEntryRecord():
+                    acl = self._image.acls.by_id[record.id]
+                    self._image.replay(record)
+                    self._followers.acl_changed(acl, False)
+                case ClientQuotaRecord():
+                    self._image.replay(record)
+                    quotas_changed = True
                 case _:
                     self._image.replay(record)
                     brokers_changed |= isinstance(
@@ -111,6 +136,8 @@ class MetadataFollower:
                     )
         self.end_offset = end_offset
         self._flush_changed()
+        if quotas_changed:
+            self._followers.quotas_changed()
         if brokers_changed:
             # This comes last: a new leader checks for brokers that are gone only once it leads.
             self._todo.append(self._brokers_changed)
@@ -167,7 +194,7 @@ class MetadataFollower:
             self._followers.broker_reconfigured()
             for name in self._image.topics:
                 self._reconfigured(name)
-        else:
+        elif record.resource_type == TOPIC_RESOURCE:
             self._reconfigured(record.resource_name)
 
     def _reconfigured(self, name: str) -> None:

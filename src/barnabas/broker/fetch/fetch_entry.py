@@ -159,6 +159,9 @@ class Entry:
             self._read_records(data, max_bytes, min_one=min_one)
         return data
 
+    def _sent(self, partition: Partition, size: int) -> None:
+        partition.bytes_out += size
+
     def _read_records(self, data: PartitionData, max_bytes: int, *, min_one: bool) -> None:
         assert self.partition is not None
         log = self.partition.log
@@ -172,6 +175,7 @@ class Entry:
             if self.committed_only and records:
                 data.aborted_transactions = aborted_among(log, self.offset, records)
             data.records = records
+            self._sent(self.partition, len(records))
         except OffsetOutOfRange:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         except RecordsLost:

@@ -6,7 +6,7 @@ is visited. A fetch without a session uses a session that lives for that one req
 """
 
 from asyncio import AbstractEventLoop, Future, Task, TimerHandle
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from barnabas.broker.fetch.fetch_entry import NO_REPLICA, Entry, Key
 from barnabas.broker.replica.partition import Partition
@@ -23,14 +23,22 @@ that along sooner; if every commit were reported at once, each would cost one mo
 class FetchSession:
     """The partitions of one reader, and those among them that have news for it."""
 
-    def __init__(self, session_id: int = 0, replica_id: int = NO_REPLICA_ID) -> None:
+    def __init__(
+        self, session_id: int = 0, replica_id: int = NO_REPLICA_ID, owner: str = ""
+    ) -> None:
         self.session_id = session_id
         self.replica_id = replica_id
         """The follower that the session belongs to."""
+        self.owner = owner
+        """The user that the session belongs to."""
         self.epoch = 0
         """The epoch that the next request has to have; it changes with each request."""
         self.committed_only = False
         """The isolation level of the last request, and so of all entries."""
+        self.may_read: Callable[[Key], bool] | None = None
+        """Whether the reader may read a partition, where access rules are in force."""
+        self.judged: object = None
+        """The reader and the rules by which all entries have been judged."""
         self.entries: dict[Key, Entry] = {}
         self._of_partition: dict[Partition, Entry] = {}
         self._news: dict[Entry, None] = {}
@@ -75,6 +83,18 @@ class FetchSession:
             self._of_partition.pop(entry.partition, None)
         entry.found(found)
         self._follow(entry)
+
+    def deny(self) -> None:
+        """Stop reading partitions that may no longer be read; they are looked up again with each
+        request, so that they are read again when they may be."""
+        for entry in self.entries.values():
+            if entry.partition is not None and not self.is_allowed(entry.key):
+                self._unwatch(entry.partition)
+                self.found(entry, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                self._news[entry] = None
+
+    def is_allowed(self, key: Key) -> bool:
+        return self.may_read is None or self.may_read(key)
 
     def _follow(self, entry: Entry) -> None:
         if entry.partition is None:

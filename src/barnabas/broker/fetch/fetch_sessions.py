@@ -4,9 +4,13 @@ A request carries a session id and an epoch. Epoch 0 asks for a new session, -1 
 end of the one named), anything else must be the next one of the session named.
 
 A follower has one session, which ends when it opens the next. Sessions of consumers never evict it.
+
+A session belongs to the user that opened it; no other user can name it. If there is no room for
+one more, the user that has most gives way, with its least recently used: nobody can take sessions
+away from users that have fewer.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from random import Random
 
 from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
@@ -29,8 +33,10 @@ class FetchSessions:
         self._random = random
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         self._of_replicas: dict[int, FetchSession] = {}
+        self._owned: Counter[str] = Counter()
+        """How many sessions each user has."""
 
-    def open(self, replica_id: int = NO_REPLICA_ID) -> FetchSession:
+    def open(self, replica_id: int = NO_REPLICA_ID, owner: str = "") -> FetchSession:
         """A new session. If no more sessions may be kept, it has id 0 and lives for one request
         only."""
         if replica_id != NO_REPLICA_ID:
@@ -38,12 +44,29 @@ class FetchSessions:
         if self.max_sessions <= 0:
             return FetchSession()
         while len(self._sessions) >= self.max_sessions:
-            _, oldest = self._sessions.popitem(last=False)
-            oldest.close()
-        session = FetchSession(self._new_id())
+            self._evict_for(owner)
+        session = FetchSession(self._new_id(), owner=owner)
         self._sessions[session.session_id] = session
+        self._owned[owner] += 1
         session.epoch = 1
         return session
+
+    def _evict_for(self, owner: str) -> None:
+        """Make room for a session of a user."""
+
+        def count(user: str) -> tuple[int, bool]:
+            return self._owned[user] + (user == owner), user == owner
+
+        most = max(self._owned, key=count)
+        self._end(next(each for each in self._sessions.values() if each.owner == most))
+
+    def _end(self, session: FetchSession) -> None:
+        if self._sessions.pop(session.session_id, None) is None:
+            return  # it was evicted while its request was handled
+        self._owned[session.owner] -= 1
+        if not self._owned[session.owner]:
+            del self._owned[session.owner]
+        session.close()
 
     def _open_for_replica(self, replica_id: int) -> FetchSession:
         earlier = self._of_replicas.pop(replica_id, None)
@@ -60,10 +83,14 @@ class FetchSessions:
             if session_id not in self._sessions and session_id not in taken:
                 return session_id
 
-    def use(self, session_id: int, epoch: int, replica_id: int) -> FetchSession | ErrorCode:
+    def use(
+        self, session_id: int, epoch: int, replica_id: int, owner: str = ""
+    ) -> FetchSession | ErrorCode:
         """The session named, if it is the reader's and `epoch` is the one it expects."""
         if replica_id == NO_REPLICA_ID:
             session = self._sessions.get(session_id)
+            if session is not None and session.owner != owner:
+                session = None
         else:
             session = self._of_replicas.get(replica_id)
         if session is None or session.session_id != session_id:
@@ -76,23 +103,34 @@ class FetchSessions:
         return session
 
     def make_room(self, session: FetchSession) -> None:
-        """A large session has grown: evict the least recently used others, or itself if
-        necessary."""
-        total = sum(len(each.entries) for each in self._sessions.values())
+        """A large session has grown: evict sessions of the user whose sessions are largest, the
+        least recently used first, and `session` itself at last."""
+        sizes: Counter[str] = Counter()
+        for each in self._sessions.values():
+            sizes[each.owner] += len(each.entries)
+        total = sizes.total()
+        if total <= MAX_PARTITIONS:
+            return
+        if len(session.entries) > MAX_PARTITIONS:
+            self._end(session)
+            return
+        largest = max(sizes, key=lambda owner: (sizes[owner], owner == session.owner))
         for other in tuple(self._sessions.values()):
             if total <= MAX_PARTITIONS:
                 return
-            if other is not session or len(session.entries) > MAX_PARTITIONS:
+            if other.owner == largest and other is not session:
                 total -= len(other.entries)
-                self.close(other.session_id)
+                self._end(other)
+        if total > MAX_PARTITIONS:
+            self._end(session)
 
-    def close(self, session_id: int, replica_id: int = NO_REPLICA_ID) -> None:
+    def close(self, session_id: int, replica_id: int = NO_REPLICA_ID, owner: str = "") -> None:
         if replica_id == NO_REPLICA_ID:
-            session = self._sessions.pop(session_id, None)
-        else:
-            session = self._of_replicas.get(replica_id)
-            if session is None or session.session_id != session_id:
-                return
+            session = self._sessions.get(session_id)
+            if session is not None and session.owner == owner:
+                self._end(session)
+            return
+        session = self._of_replicas.get(replica_id)
+        if session is not None and session.session_id == session_id:
             del self._of_replicas[replica_id]
-        if session is not None:
             session.close()

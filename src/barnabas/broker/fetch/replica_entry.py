@@ -3,6 +3,9 @@
 It reads up to the end of the log. Fetching at an offset acknowledges everything below it, unless
 the epoch of the follower's last record shows that its log has diverged from the leader's: then the
 response says where, and nothing is acknowledged.
+
+A replica that is not in sync gets nothing while the rate at which such replicas read is above
+`leader.replication.throttled.rate`. Its session hears when that is over, as if the log had grown.
 """
 
 from barnabas.broker.fetch.fetch_entry import NOT_TOLD, Entry, Key
@@ -74,14 +77,34 @@ class ReplicaEntry(Entry):
         return self.partition.log.log_end_offset
 
     @property
+    def has_records(self) -> bool:
+        return super().has_records and not self._is_throttled
+
+    @property
+    def _is_throttled(self) -> bool:
+        """Whether this replica, which is not in sync, has to wait until it may read on."""
+        partition = self.partition
+        throttle = None if partition is None else partition.leader_throttle
+        if throttle is None or partition is None or self.replica_id in partition.isr:
+            return False
+        return throttle.holds(partition)
+
+    @property
     def is_urgent(self) -> bool:
         return self._diverging is not None or super().is_urgent
 
+    def _sent(self, partition: Partition, size: int) -> None:
+        partition.replica_bytes_out += size
+
     def read(self, max_bytes: int, *, min_one: bool) -> PartitionData:
         if self._diverging is None or self.error is not ErrorCode.NONE:
+            if self._is_throttled:
+                return super().read(0, min_one=False)
             data = super().read(max_bytes, min_one=min_one)
             if data.records and self.partition is not None:
                 self.partition.sent(self.replica_id, self.offset)
+                if self.partition.leader_throttle is not None:
+                    self.partition.leader_throttle.record(len(data.records))
             return data
         data = super().read(0, min_one=False)
         data.diverging_epoch = EpochEndOffset(*self._diverging)

@@ -17,7 +17,9 @@ logger = logging.getLogger(__name__)
 def append_fetched(partition: Partition, records: Buffer, now_ms: int) -> None:
     """Append what the leader has sent. Raises `CorruptBatch` as well."""
     log = partition.log
-    view, batches = checked_batches(memoryview(records), log.log_end_offset)
+    view, batches = checked_batches(
+        memoryview(records), log.log_end_offset, log.latest_epoch, partition.leader_epoch
+    )
     if batches:
         if partition.watchers:
             log.reader.expect_read_at_end()

@@ -3,7 +3,9 @@
 One request is in flight. A second is sent when there is something to add while the leader delays
 its answer to the first: the leader then answers the first at once. A partition that fails is left
 out for a while and does not delay the others. For a topic that sets `flush.*`, the fetcher waits
-for the flush before it fetches more, since a fetch acknowledges everything below its offset.
+for the flush before it fetches more, since a fetch acknowledges everything below its offset. A
+replica that is not in sync is left out while such replicas copy faster than
+`follower.replication.throttled.rate`.
 """
 
 import logging
@@ -37,6 +39,8 @@ _PATIENCE_MS = 3_000
 """How long a leader may take, in addition to the maximum wait of a fetch."""
 _BACKOFF_MS = Backoff(20, 1_000)
 _AT_ONCE = 2
+_THROTTLE_CHECK_MS = 1_000
+"""The throttle may be lifted, or its rate raised, while a partition waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +186,7 @@ class ReplicaFetcher:
             return
         self._session.opened(response.session_id)
         to_flush = []
+        taken = []
         for topic in response.responses:
             for data in topic.partitions:
                 followed = self._followed.get((topic.topic_id, data.partition_index))
@@ -189,10 +194,38 @@ class ReplicaFetcher:
                     continue
                 if followed.is_answered_by(number):
                     self._take(followed, data)
+                    if followed.partition.follower_throttle is not None and data.records:
+                        taken.append((followed, len(data.records)))
                     if followed.partition.flush_required and followed.retry is None:
                         to_flush.append(followed)
         if to_flush:
             await self._flush(to_flush)
+        for followed, size in taken:
+            self._throttle(followed, size)
+
+    def _throttle(self, followed: Followed, size: int) -> None:
+        """Leave a partition out for a while if replicas that catch up copy too fast."""
+        throttle = followed.partition.follower_throttle
+        if throttle is None:
+            return
+        throttle.record(size)
+        is_there = self._followed.get(followed.key) is followed and followed.retry is None
+        if is_there and self._wait_for_throttle(followed):
+            self._session.forget(followed.key)
+
+    def _wait_for_throttle(self, followed: Followed) -> bool:
+        """Whether the partition has to wait; then it is looked at again later."""
+        throttle = followed.partition.follower_throttle
+        if throttle is None or self._host.node_id in followed.partition.isr:
+            return False
+        throttle_ms = min(throttle.throttle_ms(), _THROTTLE_CHECK_MS)
+        if throttle_ms:
+            followed.retry = self._loop.call_later(throttle_ms / 1000, self._throttled, followed)
+        return throttle_ms > 0
+
+    def _throttled(self, followed: Followed) -> None:
+        if not self._wait_for_throttle(followed):
+            self._retry(followed)
 
     def _take(self, followed: Followed, data: PartitionData) -> None:
         partition = followed.partition
@@ -210,7 +243,7 @@ class ReplicaFetcher:
                     partition.log_refusal(lost, self._clock.now_ms())
                 if out_of_range and followed.backoff_ms >= _BACKOFF_MS.longest:
                     # Not before: the leader may have to hear of a new epoch first.
-                    examine_epochs(partition)
+                    examine_epochs(partition, partition.leader_epoch)
                 self._back_off(followed)
                 return
             elif data.diverging_epoch is not None:
@@ -219,8 +252,8 @@ class ReplicaFetcher:
             else:
                 if data.records:
                     append_fetched(partition, data.records, self._clock.now_ms())
-                elif end >= data.high_watermark:
-                    partition.doubt.caught_up()
+                elif partition.doubt.refetch_upto:
+                    partition.doubt.caught_up(end, data.high_watermark)
                 job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
                 if job is not None:
                     self._host.remove(job)

@@ -40,6 +40,10 @@ class ReplicaFetchers:
             return
         if leader_id == self._host.node_id:
             return  # it is in doubt, and another node is to lead
+        if partition.doubt.is_only_hole:
+            # Not in a new leader epoch before the controller has answered, and the hole is cut
+            # off: its leader would see a log without a gap at its end, and let it join again.
+            return
         fetcher = self._fetchers.get(leader_id)
         if fetcher is None:
             # An idle fetcher is kept: it keeps the requests to one leader in order.

@@ -9,5 +9,5 @@ group_shards            what handlers of groups share
 transaction_shards      what handlers of transactions share
 hanging_transactions    WriteTxnMarkers of an operator
 node_only_requests      which requests only nodes may send
-authorized_operations   what a client may do
+authorized_operations   the bit field of operations that was not asked for
 """

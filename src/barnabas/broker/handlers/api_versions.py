@@ -20,9 +20,9 @@ from barnabas.wire.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-FEATURES = {"transaction.version": 2}
-"""What is finalized. The epoch of a transactional producer grows with every transaction, if its
-client knows how."""
+FEATURES = {"share.version": 1, "transaction.version": 2}
+"""What is finalized: share groups, and that the epoch of a transactional producer grows with every
+transaction, if its client knows how."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 

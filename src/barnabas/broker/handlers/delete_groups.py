@@ -1,4 +1,7 @@
-"""DeleteGroups, versions 0-2: only groups without members."""
+"""DeleteGroups, versions 0-2: only groups without members.
+
+With a share group the states of its partitions are deleted too, first.
+"""
 
 from asyncio import Future, gather
 from collections import defaultdict
@@ -7,6 +10,7 @@ from typing import Any, Protocol
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.share.group_states import GroupStates
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import (
     DeletableGroupResult,
@@ -19,6 +23,7 @@ class Needs(Protocol):
     """What this handler asks of the node."""
 
     groups: GroupCoordinator
+    share_group_states: GroupStates
 
 
 async def handle(
@@ -30,6 +35,8 @@ async def handle(
         shard = node.groups.find(group_id)
         if isinstance(shard, ErrorCode):
             refused.append(DeletableGroupResult(group_id, shard))
+        elif (error := await _delete_states(node, shard, group_id)) is not ErrorCode.NONE:
+            refused.append(DeletableGroupResult(group_id, error))
         else:
             by_shard[shard].append(group_id)
     decided = [_delete(shard, ids) for shard, ids in by_shard.items()]
@@ -37,6 +44,13 @@ async def handle(
     return DeleteGroupsResponse(
         results=refused + [result for response in responses for result in response.results]
     )
+
+
+async def _delete_states(node: Needs, shard: GroupCoordinatorShard, group_id: str) -> ErrorCode:
+    if not shard.groups.share.is_share_group(group_id):
+        return ErrorCode.NONE
+    error = shard.groups.share.check_empty(group_id)
+    return error or await node.share_group_states.delete(group_id)
 
 
 def _delete(shard: GroupCoordinatorShard, group_ids: list[str]) -> "Future[Any]":

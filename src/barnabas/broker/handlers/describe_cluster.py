@@ -7,9 +7,10 @@ A node that has not been let in yet answers too, with what it knows so far and n
 
 from typing import Protocol
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.cluster_view import ClusterView
-from barnabas.broker.handlers.authorized_operations import NOT_ASKED, ON_CLUSTER
+from barnabas.broker.handlers.authorized_operations import NOT_ASKED
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.wire.errors import ErrorCode
@@ -25,6 +26,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 class Needs(Protocol):
     """What this handler asks of the node."""
 
+    authorization: Authorization
     cluster: ClusterView
 
     @property
@@ -57,6 +59,8 @@ def handle(
             if request.include_fenced_brokers or not broker.fenced
         ],
         cluster_authorized_operations=(
-            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            node.authorization.of(context.connection, "DescribeCluster").cluster_operations
+            if request.include_cluster_authorized_operations
+            else NOT_ASKED
         ),
     )

@@ -1,6 +1,6 @@
-"""DescribeConfigs, versions 1-4: settings of topics and brokers, and where each comes from.
+"""DescribeConfigs, versions 1-4: settings of topics, brokers and groups, and where each comes from.
 
-Groups and client metrics have no settings of their own; the loggers of a broker have their levels,
+Client metrics have no settings of their own; the loggers of a broker have their levels,
 which can't be changed.
 
 What a broker was started with is known to that broker alone, so it is asked.
@@ -18,17 +18,17 @@ from barnabas.broker.runtime.slices import Slicer
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.configs import (
     CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
     LOGGER_RESOURCE,
     SOURCE_BROKER_LOGGER,
     DescribedConfig,
     TopicDefaults,
     described_broker_configs,
     described_configs,
+    described_group_configs,
 )
 from barnabas.controller.decision import Refusal
 from barnabas.metadata.config_values import ConfigDef, ConfigType
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -40,7 +40,7 @@ from barnabas.wire.messages.describe_configs import (
 )
 
 _OF_BROKER = (BROKER_RESOURCE, LOGGER_RESOURCE)
-_WITHOUT_SETTINGS = {
+_BY_ANY_NAME = {
     GROUP_RESOURCE: "the name of the group",
     CLIENT_METRICS_RESOURCE: "the name of the subscription to client metrics",
 }
@@ -141,11 +141,13 @@ def _configs(node: Needs, resource: DescribeConfigsResource) -> Iterable[Describ
         if resource.resource_type == LOGGER_RESOURCE:
             return map(_logger, logger_levels())
         return described_broker_configs(node.image, settings)
-    if resource.resource_type in _WITHOUT_SETTINGS:
+    if resource.resource_type in _BY_ANY_NAME:
         if not name:
             raise Refusal(
-                ErrorCode.INVALID_REQUEST, f"{_WITHOUT_SETTINGS[resource.resource_type]} is empty"
+                ErrorCode.INVALID_REQUEST, f"{_BY_ANY_NAME[resource.resource_type]} is empty"
             )
+        if resource.resource_type == GROUP_RESOURCE:
+            return described_group_configs(node.image, settings, name)
         return ()
     raise Refusal(
         ErrorCode.INVALID_REQUEST,
@@ -162,14 +164,18 @@ def _logger(logger: tuple[str, str]) -> DescribedConfig:
 def _entry(
     config: DescribedConfig, request: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
+    is_sensitive = config.config.type is ConfigType.PASSWORD
     return DescribeConfigsResourceResult(
         name=config.name,
-        value=config.value,
+        value=None if is_sensitive else config.value,
+        is_sensitive=is_sensitive,
         read_only=config.read_only,
         config_source=config.source,
         synonyms=(
             [
-                DescribeConfigsSynonym(synonym.name, synonym.value, synonym.source)
+                DescribeConfigsSynonym(
+                    synonym.name, None if is_sensitive else synonym.value, synonym.source
+                )
                 for synonym in config.synonyms
             ]
             if request.include_synonyms

@@ -2,11 +2,12 @@
 
 from typing import Protocol
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
-from barnabas.broker.handlers.authorized_operations import ON_GROUP
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
-from barnabas.groups.state import GroupState
+from barnabas.groups.classic.state import GroupState
+from barnabas.wire.acl_codes import ResourceType
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_groups import (
     DescribedGroup,
@@ -18,17 +19,20 @@ from barnabas.wire.messages.describe_groups import (
 class Needs(Protocol):
     """What this handler asks of the node."""
 
+    authorization: Authorization
     groups: GroupCoordinator
 
 
 def handle(
     node: Needs, request: DescribeGroupsRequest, context: RequestContext
 ) -> Slices[DescribeGroupsResponse]:
+    access = node.authorization.of(context.connection, "DescribeGroups")
+
     def describe(group_id: str) -> DescribedGroup:
         described = _describe(node, group_id, context.version)
         is_missing = described.error_code or described.group_state == GroupState.DEAD
         if request.include_authorized_operations and not is_missing:
-            described.authorized_operations = ON_GROUP
+            described.authorized_operations = access.operations(ResourceType.GROUP, group_id)
         return described
 
     asked = dict.fromkeys(request.groups)

@@ -1,11 +1,16 @@
-"""DescribeTopicPartitions, version 0: topics page by page, in the order of their names."""
+"""DescribeTopicPartitions, version 0: topics page by page, in the order of their names.
+
+Needs DESCRIBE on each topic. Who asks for all gets those that it may describe.
+"""
 
 from typing import Protocol
 
-from barnabas.broker.handlers.authorized_operations import ON_TOPIC
+from barnabas.broker.access.authorization import Authorization
+from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.wire.acl_codes import AclOperation, ResourceType
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -21,13 +26,18 @@ _MAX_PARTITIONS = 2000
 class Needs(Protocol):
     """What this handler asks of the node."""
 
+    authorization: Authorization
     image: MetadataImage
 
 
 def handle(
     node: Needs, request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Slices[DescribeTopicPartitionsResponse]:
-    names = sorted({topic.name for topic in request.topics} or node.image.topics)
+    access = node.authorization.of(context.connection, "DescribeTopicPartitions")
+    asked = {topic.name for topic in request.topics}
+    names = sorted(asked or node.image.topics)
+    if not asked and not access.is_full:
+        names = [name for name in names if access.topic(AclOperation.DESCRIBE, name, log=False)]
     first_partition = 0
     cursor = request.cursor
     if cursor is not None:
@@ -40,6 +50,12 @@ def handle(
     for name in names:
         if slicer.is_due(2):
             yield
+        if asked and not access.topic(AclOperation.DESCRIBE, name):
+            denied = DescribeTopicPartitionsResponseTopic(
+                ErrorCode.TOPIC_AUTHORIZATION_FAILED, name
+            )
+            response.topics.append(slicer.part(denied))
+            continue
         topic = node.image.topics.get(name)
         if topic is None:
             unknown = DescribeTopicPartitionsResponseTopic(
@@ -51,7 +67,7 @@ def handle(
             response.next_cursor = Cursor(name, first_partition)
             break
         shown = topic.partitions[first_partition : first_partition + left]
-        response.topics.append(_topic(topic, shown))
+        response.topics.append(_topic(topic, shown, access))
         left -= len(shown)
         if first_partition + len(shown) < len(topic.partitions):
             response.next_cursor = Cursor(name, first_partition + len(shown))
@@ -61,7 +77,7 @@ def handle(
 
 
 def _topic(
-    topic: TopicImage, partitions: list[PartitionImage]
+    topic: TopicImage, partitions: list[PartitionImage], access: RequestAccess
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
@@ -79,5 +95,5 @@ def _topic(
             )
             for partition in partitions
         ],
-        topic_authorized_operations=ON_TOPIC,
+        topic_authorized_operations=access.operations(ResourceType.TOPIC, topic.name),
     )

@@ -1,10 +1,15 @@
-"""DescribeTransactions, version 0: the state of transactions that this node coordinates."""
+"""DescribeTransactions, version 0: the state of transactions that this node coordinates.
+
+Topics that the client may not describe are left out.
+"""
 
 from typing import Protocol
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
+from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -19,14 +24,26 @@ class Needs(Protocol):
     transactions: TransactionCoordinator
 
 
+class HandlerNeeds(Needs, Protocol):
+    authorization: Authorization
+
+
 def handle(
-    node: Needs, request: DescribeTransactionsRequest, context: RequestContext
+    node: HandlerNeeds, request: DescribeTransactionsRequest, context: RequestContext
 ) -> Slices[DescribeTransactionsResponse]:
     # Once each, however often one is named: it may have many partitions.
     asked = dict.fromkeys(request.transactional_ids)
-    states = yield from Slicer(context.version).each(
-        asked, lambda transactional_id: describe_here(node, transactional_id), weight=10
-    )
+    access = node.authorization.of(context.connection, "DescribeTransactions")
+
+    def describe(transactional_id: str) -> TransactionState:
+        state = describe_here(node, transactional_id)
+        if not access.is_full:
+            state.topics = [
+                topic for topic in state.topics if access.topic(AclOperation.DESCRIBE, topic.topic)
+            ]
+        return state
+
+    states = yield from Slicer(context.version).each(asked, describe, weight=10)
     return DescribeTransactionsResponse(transaction_states=states)
 
 

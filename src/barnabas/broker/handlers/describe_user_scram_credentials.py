@@ -1,24 +1,39 @@
-"""DescribeUserScramCredentials, version 0: no user has credentials.
+"""DescribeUserScramCredentials, version 0: which users there are, and by which SCRAM mechanisms
+they sign in.
 
-Without names it answers with an empty list, with names it says of each that there are none.
+It shows mechanisms and iterations, and neither salts nor keys. Without names it describes all
+users.
 """
 
 from collections import Counter
+from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
 
 
+class Needs(Protocol):
+    """What this handler asks of the node."""
+
+    image: MetadataImage
+
+
 def handle(
-    _: object, request: DescribeUserScramCredentialsRequest, context: RequestContext
+    node: Needs, request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> Slices[DescribeUserScramCredentialsResponse]:
-    asked = Counter(user.name for user in request.users or ())
+    scram = node.image.scram
+    if request.users:
+        asked = Counter(user.name for user in request.users)
+    else:
+        asked = Counter(sorted(scram.users()))
 
     def describe(name: str) -> DescribeUserScramCredentialsResult:
         if asked[name] > 1:
@@ -28,11 +43,18 @@ def handle(
                 f"Cannot describe SCRAM credentials for the same user twice in a single request: "
                 f"{name}",
             )
-        return DescribeUserScramCredentialsResult(
-            name,
-            ErrorCode.RESOURCE_NOT_FOUND,
-            f"Attempt to describe a user credential that does not exist: {name}",
-        )
+        credentials = scram.of_user(name)
+        if not credentials:
+            return DescribeUserScramCredentialsResult(
+                name,
+                ErrorCode.RESOURCE_NOT_FOUND,
+                f"Attempt to describe a user credential that does not exist: {name}",
+            )
+        infos = [
+            CredentialInfo(mechanism, credentials[mechanism].iterations)
+            for mechanism in sorted(credentials)
+        ]
+        return DescribeUserScramCredentialsResult(name, error_message=None, credential_infos=infos)
 
     results = yield from Slicer(context.version).each(asked, describe)
     return DescribeUserScramCredentialsResponse(error_message=None, results=results)

@@ -24,7 +24,7 @@ from barnabas.broker.handlers.fetch_slices import (
     has_many,
     is_large,
 )
-from barnabas.broker.handlers.fetch_steps import Needs, answer, update_session
+from barnabas.broker.handlers.fetch_steps import Needs, answer, judge, update_session
 from barnabas.broker.net.dispatcher import DelayedResponse, Outcome, RequestContext
 from barnabas.broker.quorum.metadata_topic import is_metadata_fetch
 from barnabas.wire.errors import ErrorCode
@@ -35,10 +35,12 @@ def handle(node: Needs, request: FetchRequest, context: RequestContext) -> Outco
     replica_id = _replica_id(request)
     if replica_id != NO_REPLICA_ID and is_metadata_fetch(request):
         return node.quorum.handle_fetch(request)
-    found = _session(node, request, replica_id)
+    found = _session(node, request, replica_id, context.principal.name)
     if isinstance(found, ErrorCode):
         return FetchResponse(error_code=found)
     session, everything = found
+    if node.authorization.is_enabled:
+        judge(node, session, context.connection)
     if session.under_way or is_large(node, session, request, everything=everything):
         return begin(
             node, session, fetch_in_slices(node, session, request, context, everything=everything)
@@ -69,15 +71,15 @@ def _replica_id(request: FetchRequest) -> int:
 
 
 def _session(
-    node: Needs, request: FetchRequest, replica_id: int
+    node: Needs, request: FetchRequest, replica_id: int, user: str
 ) -> tuple[FetchSession, bool] | ErrorCode:
     """The session to use, and whether the response has to list all its partitions."""
     sessions = node.fetch_sessions
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id:
-            sessions.close(request.session_id, replica_id)
+            sessions.close(request.session_id, replica_id, user)
         if request.session_epoch == FINAL_EPOCH:
             return FetchSession(replica_id=replica_id), True
-        return sessions.open(replica_id), True
-    used = sessions.use(request.session_id, request.session_epoch, replica_id)
+        return sessions.open(replica_id, user), True
+    used = sessions.use(request.session_id, request.session_epoch, replica_id, user)
     return used if isinstance(used, ErrorCode) else (used, False)

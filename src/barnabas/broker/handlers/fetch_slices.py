@@ -9,10 +9,12 @@ from barnabas.broker.handlers.fetch_steps import (
     Needs,
     add_partitions,
     committed_only,
+    find,
     forget_partitions,
     is_cut_off,
     respond,
     room,
+    throttled,
 )
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer
@@ -107,7 +109,7 @@ async def _update_in_slices(
 async def _find_lost_in_slices(node: Needs, session: FetchSession) -> None:
     for some in _batched(session.lost(), _SLICE):
         for entry in some:
-            session.found(entry, node.partitions.find(*entry.key))
+            session.found(entry, find(node, session, entry.key))
         await sleep(0)
 
 
@@ -124,6 +126,9 @@ async def answer_in_slices(
     *,
     everything: bool,
 ) -> FetchResponse:
+    quota = context.quota
+    if quota is not None and quota.is_fetch_throttled():
+        return throttled(node, session, everything=everything)
     cut_off = is_cut_off(node, session)
     everything = everything or cut_off
     await _find_lost_in_slices(node, session)
@@ -134,7 +139,7 @@ async def answer_in_slices(
         for entries in _batched(session.to_read(everything=everything), _SLICE):
             # Other fetches read between the slices. What each has read is reserved, so that
             # together they stay within the limit.
-            max_bytes, min_one = room(node, session, request, size)
+            max_bytes, min_one = room(node, session, request, context, size)
             read = session.read(
                 max_bytes, everything=everything, min_one=min_one and not size, entries=entries
             )

@@ -4,6 +4,7 @@ from asyncio import AbstractEventLoop
 from itertools import groupby
 from typing import Protocol
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.cluster_view import ClusterView
 from barnabas.broker.fetch.fetch_entry import Entry, Key
@@ -11,13 +12,16 @@ from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
 from barnabas.broker.fetch.fetch_sessions import FetchSessions
 from barnabas.broker.fetch.preferred_read_replica import preferred_read_replica
 from barnabas.broker.fetch.replica_entry import ReplicaEntry
+from barnabas.broker.net.connection import Connection
 from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
+from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.metadata.image import MetadataImage
+from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -40,6 +44,7 @@ _LEADER_SELECTOR = "LeaderSelector"
 class Needs(Protocol):
     """What this handler asks of the node."""
 
+    authorization: Authorization
     cluster: ClusterView
     config: BrokerConfig
     connections: ConnectionLimits
@@ -77,7 +82,7 @@ def add_partitions(
         key = (name, asked.partition)
         entry = session.entries.get(key)
         if entry is None:
-            entry = _new_entry(node, session.replica_id, request, key, version)
+            entry = _new_entry(node, session, request, key, version)
         session.add(entry, asked)
         if request.rack_id:
             _prefer(node, entry, asked, request.rack_id)
@@ -90,13 +95,15 @@ def forget_partitions(session: FetchSession, request: FetchRequest, version: int
 
 
 def _new_entry(
-    node: Needs, replica_id: int, request: FetchRequest, key: Key, version: int
+    node: Needs, session: FetchSession, request: FetchRequest, key: Key, version: int
 ) -> Entry:
-    found = node.partitions.find(*key)
-    if replica_id == NO_REPLICA_ID:
+    found = find(node, session, key)
+    if session.replica_id == NO_REPLICA_ID:
         return Entry(key, found, leader_only=version < _FROM_FOLLOWER)
     state = request.replica_state
-    return ReplicaEntry(key, found, replica_id, -1 if state is None else state.replica_epoch)
+    return ReplicaEntry(
+        key, found, session.replica_id, -1 if state is None else state.replica_epoch
+    )
 
 
 def _prefer(node: Needs, entry: Entry, asked: FetchPartition, rack: str) -> None:
@@ -111,7 +118,46 @@ def _prefer(node: Needs, entry: Entry, asked: FetchPartition, rack: str) -> None
 
 def find_lost(node: Needs, session: FetchSession) -> None:
     for entry in session.lost():
-        session.found(entry, node.partitions.find(*entry.key))
+        session.found(entry, find(node, session, entry.key))
+
+
+def find(node: Needs, session: FetchSession, key: Key) -> Partition | ErrorCode:
+    """The partition, or why it can't be read."""
+    if session.may_read is not None and _is_unknown(node, key):
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if not session.is_allowed(key):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return node.partitions.find(*key)
+
+
+def _is_unknown(node: Needs, key: Key) -> bool:
+    return isinstance(key[0], bytes) and key[0] not in node.image.topics_by_id
+
+
+def judge(node: Needs, session: FetchSession, connection: Connection) -> None:
+    """Let the reader's rights decide what is read: READ on each topic.
+
+    Partitions of a session are judged again when the rules have changed.
+    """
+    access = node.authorization.of(connection, "Fetch")
+    if access.is_full:
+        return
+    topics = node.image.topics_by_id
+
+    def may_read(key: Key) -> bool:
+        name = key[0]
+        if isinstance(name, bytes):
+            topic = topics.get(name)
+            if topic is None:
+                return False  # replicas outlive a topic that is deleted
+            name = topic.name
+        return access.topic(AclOperation.READ, name)
+
+    session.may_read = may_read
+    judged = (connection.principal, connection.client_host, node.authorization.generation)
+    if session.judged != judged:
+        session.judged = judged
+        session.deny()
 
 
 def _topic_key(topic: FetchTopic | ForgottenTopic, *, by_id: bool) -> str | bytes:
@@ -126,21 +172,41 @@ def answer(
     *,
     everything: bool,
 ) -> FetchResponse:
-    max_bytes, min_one = room(node, session, request)
+    quota = context.quota
+    if quota is not None and quota.is_fetch_throttled():
+        return throttled(node, session, everything=everything)
+    max_bytes, min_one = room(node, session, request, context)
     find_lost(node, session)
     cut_off = is_cut_off(node, session)
     answers = session.read(max_bytes, everything=everything or cut_off, min_one=min_one)
     return respond(node, session, context, answers, cut_off=cut_off)
 
 
+def throttled(node: Needs, session: FetchSession, *, everything: bool) -> FetchResponse:
+    """An empty answer; what there is to read stays news of the session."""
+    session_id = session.session_id
+    if everything and session_id:
+        # An empty answer to a full fetch opens no session, in Kafka neither: the client can't tell
+        # it from one that has all its partitions.
+        node.fetch_sessions.close(session_id, session.replica_id, session.owner)
+        session_id = 0
+    return FetchResponse(session_id=session_id)
+
+
 def room(
-    node: Needs, session: FetchSession, request: FetchRequest, size: int = 0
+    node: Needs,
+    session: FetchSession,
+    request: FetchRequest,
+    context: RequestContext,
+    size: int = 0,
 ) -> tuple[int, bool]:
     """How much may be added to a response of `size` bytes, and whether one batch may exceed it."""
     unread = node.connections.unread
     max_bytes = request.max_bytes
     if session.replica_id == NO_REPLICA_ID:
         max_bytes = min(max_bytes, node.config.fetch.max_bytes)
+        if context.quota is not None:
+            max_bytes = min(max_bytes, context.quota.client.fetch_max_bytes or max_bytes)
     return min(max_bytes - size, unread.room()), not unread.is_exceeded
 
 

@@ -1,8 +1,10 @@
-"""FindCoordinator, versions 0-6: the leader of the partition that keeps a group or a transaction.
+"""FindCoordinator, versions 0-6: the leader of the partition that keeps a group, a transaction or a
+share partition (key type 2, GROUP:TOPIC_ID:PARTITION).
 
 Any node answers, from what it knows of the cluster. The first node asked creates the topic.
 """
 
+import re
 from asyncio import AbstractEventLoop
 from typing import Protocol
 
@@ -14,7 +16,12 @@ from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, awaited
 from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
-from barnabas.metadata.image import CONSUMER_OFFSETS, TRANSACTION_STATE, MetadataImage
+from barnabas.metadata.image import (
+    CONSUMER_OFFSETS,
+    SHARE_GROUP_STATE,
+    TRANSACTION_STATE,
+    MetadataImage,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import (
     Coordinator,
@@ -22,9 +29,11 @@ from barnabas.wire.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 
-_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
+_SHARE = 2
+_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, _SHARE: SHARE_GROUP_STATE}
 """The internal topic for each key type."""
 _SEVERAL_KEYS = 4
+_SHARE_KEY = re.compile(r".+:[A-Za-z0-9_-]{22}:\d{1,10}", re.DOTALL)
 
 
 class Needs(Protocol):
@@ -52,6 +61,8 @@ async def handle(
             lambda key: (
                 _refused(key, error, message)
                 if error
+                else _refused(key, ErrorCode.INVALID_REQUEST, "not GROUP:TOPIC_ID:PARTITION")
+                if request.key_type == _SHARE and not _SHARE_KEY.fullmatch(key)
                 else _coordinator(node, _TOPICS[request.key_type], key, context)
             ),
             weight=10,

@@ -1,4 +1,4 @@
-"""What the controller decides: topics, settings, brokers, in-sync sets, leaders, producer ids.
+"""What the controller decides: topics, settings, users, quotas, brokers, in-sync sets, leaders.
 
 Any node accepts such a request and forwards it to the controller. A request from a node is not
 forwarded again: two nodes that each consider the other the controller would forward it back and
@@ -10,11 +10,14 @@ forth.
 - AlterPartition, versions 0-3; ElectLeaders, versions 0-2;
 - AlterPartitionReassignments, versions 0-1; ListPartitionReassignments, version 0;
 - BrokerRegistration, versions 0-4; BrokerHeartbeat, versions 0-1; UnregisterBroker, version 0;
-- AllocateProducerIds, version 0; AssignReplicasToDirs, version 0.
+- AllocateProducerIds, version 0; AssignReplicasToDirs, version 0;
+- AlterUserScramCredentials, version 0; AlterClientQuotas, versions 0-1;
+- CreateAcls, versions 1-3; DeleteAcls, versions 1-3.
 """
 
 from typing import Any, Protocol
 
+from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.control.controller_apis import CONTROLLER_APIS
 from barnabas.broker.control.controller_calls import (
@@ -23,6 +26,7 @@ from barnabas.broker.control.controller_calls import (
     ControllerUnavailable,
 )
 from barnabas.broker.control.topic_creation import TopicCreation
+from barnabas.broker.handlers.mutation_quota import MUTATIONS, MutationQuota
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.quorum.catch_up import catch_up
 from barnabas.broker.quorum.quorum import Quorum
@@ -32,24 +36,29 @@ from barnabas.controller.topics import (
     partitions_asked_for,
     too_many_partitions,
 )
+from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+from barnabas.wire.messages.create_acls import CreateAclsRequest
 from barnabas.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from barnabas.wire.messages.delete_acls import DeleteAclsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 _TOPICS_AT_A_TIME = 100
+_ACLS = (CreateAclsRequest, DeleteAclsRequest)
 
 
 class Needs(Protocol):
     """What this handler asks of the node."""
 
+    authorization: Authorization
     calls: ControllerCalls
 
     @property
@@ -60,12 +69,15 @@ class Needs(Protocol):
 
     async def in_step(self) -> None: ...
 
+    image: MetadataImage
     quorum: Quorum
     topic_creation: TopicCreation
 
 
 async def handle(node: Needs, request: Request[Any], context: RequestContext) -> Response:
     api = CONTROLLER_APIS[type(request)]
+    if type(request) in _ACLS and not node.authorization.is_enabled:
+        return api.refuse(request, ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     if isinstance(request, BrokerRegistrationRequest) and request.cluster_id != node.cluster_id:
         return api.refuse(request, ErrorCode.INCONSISTENT_CLUSTER_ID, "")
     if isinstance(request, BrokerRegistrationRequest) and node.controller.hears_another(
@@ -79,12 +91,7 @@ async def handle(node: Needs, request: Request[Any], context: RequestContext) ->
             if isinstance(request, BrokerHeartbeatRequest) and not api.error_of(response):
                 node.controller.heard_from(request.broker_id, context.connection)
         else:
-            timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
-            timeout_ms = max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
-            if isinstance(request, CreateTopicsRequest) and len(request.topics) > _TOPICS_AT_A_TIME:
-                response = await _create_in_batches(node, request, timeout_ms)
-            else:
-                response = await node.calls.call(_in_newest_shape(request), timeout_ms=timeout_ms)
+            response = await _limited(node, _in_newest_shape(request), context)
             await catch_up(node.quorum)
             if isinstance(response, CreateTopicsResponse):
                 await node.topic_creation.seen(_created(request, response))
@@ -94,6 +101,26 @@ async def handle(node: Needs, request: Request[Any], context: RequestContext) ->
         return api.refuse(request, ErrorCode.NOT_CONTROLLER, "another node is the controller")
     except (NotAgreed, ControllerUnavailable) as error:
         return api.refuse(request, ErrorCode.REQUEST_TIMED_OUT, str(error))
+
+
+async def _limited(node: Needs, request: Request[Any], context: RequestContext) -> Response:
+    """Forward what the quota of the client allows."""
+    quota = context.quota
+    if quota is None or not isinstance(request, MUTATIONS):
+        return await _forward(node, request)
+    default_partitions = node.config.topic_creation.num_partitions
+    limited = MutationQuota(quota, node.image, default_partitions, request, context.version)
+    has_any = bool(limited.accepted.topics) or not request.topics
+    return limited.respond(await _forward(node, limited.accepted) if has_any else None)
+
+
+async def _forward(node: Needs, request: Request[Any]) -> Response:
+    timeout_ms = getattr(request, "timeout_ms", DEFAULT_TIMEOUT_MS)
+    timeout_ms = max(1_000, min(timeout_ms, DEFAULT_TIMEOUT_MS))
+    if isinstance(request, CreateTopicsRequest) and len(request.topics) > _TOPICS_AT_A_TIME:
+        return await _create_in_batches(node, request, timeout_ms)
+    response: Response = await node.calls.call(request, timeout_ms=timeout_ms)
+    return response
 
 
 def _in_newest_shape(request: Request[Any]) -> Request[Any]:

@@ -18,4 +18,4 @@ def handle(node: Needs, request: HeartbeatRequest, _: RequestContext) -> Heartbe
     shard = node.groups.find(request.group_id)
     if isinstance(shard, ErrorCode):
         return HeartbeatResponse(error_code=shard)
-    return shard.groups.heartbeat(request, now_ms=shard.now_ms())
+    return shard.groups.classic.heartbeat(request, now_ms=shard.now_ms())

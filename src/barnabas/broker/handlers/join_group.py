@@ -15,7 +15,7 @@ def handle(
         node,
         request.group_id,
         lambda error: JoinGroupResponse(error_code=error),
-        lambda groups, token, now_ms: groups.join_group(
+        lambda groups, token, now_ms: groups.classic.join_group(
             request,
             token=token,
             client_id=context.client_id,

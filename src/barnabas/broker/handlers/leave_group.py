@@ -15,7 +15,7 @@ def handle(
         node,
         request.group_id,
         lambda error: LeaveGroupResponse(error_code=error),
-        lambda groups, token, now_ms: groups.leave_group(
+        lambda groups, token, now_ms: groups.classic.leave_group(
             request, token=token, api_version=context.version, now_ms=now_ms
         ),
     )

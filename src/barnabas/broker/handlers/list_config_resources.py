@@ -1,7 +1,7 @@
 """ListConfigResources, versions 0-1: what DescribeConfigs can be asked about.
 
-Topics, brokers and the loggers of brokers. Version 0 asks for subscriptions to client metrics only,
-of which there are none; neither are there groups with settings of their own.
+Topics, brokers, the loggers of brokers, and groups with settings of their own. Version 0 asks for
+subscriptions to client metrics only, of which there are none.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
-from barnabas.controller.configs import CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, LOGGER_RESOURCE
-from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.controller.configs import CLIENT_METRICS_RESOURCE, LOGGER_RESOURCE
+from barnabas.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -52,6 +52,8 @@ def _of_type(node: Needs, resource_type: int) -> Iterator[tuple[str, int]]:
         return ((name, resource_type) for name in node.image.topics)
     if resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE):
         return ((str(broker_id), resource_type) for broker_id in node.image.brokers)
+    if resource_type == GROUP_RESOURCE:
+        return ((name, kind) for kind, name in node.image.configs if kind == resource_type)
     return iter(())
 
 

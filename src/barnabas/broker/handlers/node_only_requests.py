@@ -4,9 +4,17 @@ ListOffsets and OffsetForLeaderEpoch have a replica id too; they are not here be
 gets the same answer as a client.
 """
 
+from typing import Any
+
 from barnabas.broker.net.peer_authorization import ANY_CLIENT, ANY_PEER, REFUSED, PeerAuthorization
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Response
+from barnabas.wire.messages import delete_share_group_state as delete_messages
+from barnabas.wire.messages import initialize_share_group_state as initialize_messages
+from barnabas.wire.messages import read_share_group_state as read_messages
+from barnabas.wire.messages import read_share_group_state_summary as summary_messages
+from barnabas.wire.messages import write_share_group_state as write_messages
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from barnabas.wire.messages.end_quorum_epoch import EndQuorumEpochRequest
@@ -106,11 +114,58 @@ def _transactions(_: AddPartitionsToTxnRequest, version: int) -> int:
     return ANY_PEER if version >= _BATCHED_BY_NODES else ANY_CLIENT
 
 
+_STATE_RESULTS: dict[type[Any], tuple[Any, Any]] = {
+    module_request: (topic, partition)
+    for module_request, topic, partition in (
+        (
+            initialize_messages.InitializeShareGroupStateRequest,
+            initialize_messages.InitializeStateResult,
+            initialize_messages.PartitionResult,
+        ),
+        (
+            read_messages.ReadShareGroupStateRequest,
+            read_messages.ReadStateResult,
+            read_messages.PartitionResult,
+        ),
+        (
+            write_messages.WriteShareGroupStateRequest,
+            write_messages.WriteStateResult,
+            write_messages.PartitionResult,
+        ),
+        (
+            delete_messages.DeleteShareGroupStateRequest,
+            delete_messages.DeleteStateResult,
+            delete_messages.PartitionResult,
+        ),
+        (
+            summary_messages.ReadShareGroupStateSummaryRequest,
+            summary_messages.ReadStateSummaryResult,
+            summary_messages.PartitionResult,
+        ),
+    )
+}
+
+
+def refuse_share_state(request: Any) -> Response:
+    result, partition = _STATE_RESULTS[type(request)]
+    response: Response = request.RESPONSE(
+        [
+            result(
+                topic.topic_id, [partition(each.partition, REFUSED) for each in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+    return response
+
+
 BROKER = PeerAuthorization(lambda request, _: _node(request.broker_id))
 REPLICA = PeerAuthorization(lambda request, _: _node(request.replica_id))
 CANDIDATE = PeerAuthorization(_candidate)
 NEW_LEADER = PeerAuthorization(_new_leader)
 FORMER_LEADER = PeerAuthorization(_former_leader)
 FETCH = PeerAuthorization(_replica, _refuse_fetch, concerns_clients=True)
+ENVELOPE = PeerAuthorization(lambda _, __: ANY_PEER)
 MARKERS = PeerAuthorization(_markers, refuse_markers, concerns_clients=True)
+SHARE_STATE = PeerAuthorization(lambda _, __: ANY_PEER, refuse_share_state)
 TRANSACTIONS = PeerAuthorization(_transactions, concerns_clients=True)

@@ -1,4 +1,7 @@
-"""OffsetCommit, versions 2-10. From version 10 on topics are named by id."""
+"""OffsetCommit, versions 2-10. From version 10 on topics are named by id.
+
+From version 9 on members of consumer groups may commit, with their member epoch.
+"""
 
 from asyncio import Future
 from typing import Any
@@ -15,6 +18,7 @@ from barnabas.wire.messages.offset_commit import (
 )
 
 _BY_ID = 10
+_MEMBER_EPOCHS = 9
 
 
 def handle(
@@ -37,7 +41,11 @@ def handle(
         request.group_id,
         lambda error: _failed(request, error),
         lambda groups, token, now_ms: groups.offset_commit(
-            request, token=token, now_ms=now_ms, check_partition=check
+            request,
+            token=token,
+            now_ms=now_ms,
+            check_partition=check,
+            uses_epochs=context.version >= _MEMBER_EPOCHS,
         ),
     )
 

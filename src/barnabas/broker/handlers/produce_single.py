@@ -9,9 +9,10 @@ the answer is made before, and sent when they have it.
 
 import struct
 from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
 from typing import Protocol
 
-from barnabas.broker.net.connection import Answer
+from barnabas.broker.net.connection import Answer, Connection
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions, Replicas
 from barnabas.broker.replica.recompression import Recompression
@@ -40,6 +41,9 @@ _COMPACT_REST = b"\1\0\0" + b"\0" + b"\0\0\0\0" + b"\0"
 _REST = {8: b"\0\0\0\0" + b"\xff\xff" + b"\0\0\0\0"}
 _THROTTLE = b"\0\0\0\0"
 
+MayWrite = Callable[[Partition, memoryview], bool]
+"""Whether the client may store these records in the partition, where access rules are in force."""
+
 
 class Needs(Protocol):
     """What this handler asks of the node."""
@@ -50,7 +54,12 @@ class Needs(Protocol):
     recompression: Recompression
 
 
-def handle(node: Needs, frame: memoryview) -> "Answer | Future[Answer]":
+def handle(
+    node: Needs,
+    frame: memoryview,
+    _: Connection | None = None,
+    may_write: MayWrite | None = None,
+) -> "Answer | Future[Answer]":
     """The answer, or None when the request has to go the ordinary way."""
     try:
         _, version, correlation_id, client_id_length = _HEADER.unpack_from(frame)
@@ -58,16 +67,21 @@ def handle(node: Needs, frame: memoryview) -> "Answer | Future[Answer]":
         if client_id_length < -1 or not bytes(frame[_HEADER.size : at]).isascii():
             return None  # it may be no text at all
         if version >= _FLEXIBLE_FROM:
-            return _compact(node, frame, at, version, correlation_id)
+            return _compact(node, frame, at, version, correlation_id, may_write)
         if version >= 3:
-            return _plain(node, frame, at, version, correlation_id)
+            return _plain(node, frame, at, version, correlation_id, may_write)
     except (struct.error, IndexError):
         return None  # cut off: the ordinary way says where
     return None
 
 
 def _compact(
-    node: Needs, frame: memoryview, at: int, version: int, correlation_id: int
+    node: Needs,
+    frame: memoryview,
+    at: int,
+    version: int,
+    correlation_id: int,
+    may_write: MayWrite | None,
 ) -> "Answer | Future[Answer]":
     tags, transactional_id, acks, timeout_ms, topics = _COMPACT_REQUEST.unpack_from(frame, at)
     if tags or transactional_id or topics != 2 or version > _BY_ID_FROM:
@@ -95,7 +109,7 @@ def _compact(
     if count != 2 or bytes(frame[stop:]) != b"\0\0\0":
         return None
     partition = _partition(partitions, index, acks)
-    info = None if partition is None else _append(node, partition, frame[start:stop])
+    info = None if partition is None else _append(node, partition, frame[start:stop], may_write)
     if partition is None or info is None:
         return None
     size = _COMPACT_ANSWER.size - 4 + len(topic) + _COMPACT_ANSWERED.size + len(_COMPACT_REST)
@@ -114,7 +128,12 @@ def _compact(
 
 
 def _plain(
-    node: Needs, frame: memoryview, at: int, version: int, correlation_id: int
+    node: Needs,
+    frame: memoryview,
+    at: int,
+    version: int,
+    correlation_id: int,
+    may_write: MayWrite | None,
 ) -> "Answer | Future[Answer]":
     transactional_id_length, acks, timeout_ms, topics = _REQUEST.unpack_from(frame, at)
     if transactional_id_length != -1 or topics != 1:
@@ -127,7 +146,7 @@ def _plain(
     if count != 1 or start + size != len(frame):
         return None
     partition = _partition(node.partitions.by_encoded_name.get(topic[2:]), index, acks)
-    info = None if partition is None else _append(node, partition, frame[start:])
+    info = None if partition is None else _append(node, partition, frame[start:], may_write)
     if partition is None or info is None:
         return None
     answered = _ANSWERED.pack(
@@ -155,7 +174,11 @@ def _partition(partitions: Replicas | None, index: int, acks: int) -> Partition 
     return partition if partition.limits.in_place else None
 
 
-def _append(node: Needs, partition: Partition, records: memoryview) -> AppendInfo | None:
+def _append(
+    node: Needs, partition: Partition, records: memoryview, may_write: MayWrite | None
+) -> AppendInfo | None:
+    if may_write is not None and not may_write(partition, records):
+        return None
     if node.recompression.queues:
         return None  # others may wait for this partition, and were here first
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.

@@ -15,5 +15,7 @@ def handle(
         node,
         request.group_id,
         lambda error: SyncGroupResponse(error_code=error),
-        lambda groups, token, now_ms: groups.sync_group(request, token=token, now_ms=now_ms),
+        lambda groups, token, now_ms: groups.classic.sync_group(
+            request, token=token, now_ms=now_ms
+        ),
     )

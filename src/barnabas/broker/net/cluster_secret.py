@@ -3,6 +3,9 @@
 `cluster.secret.file` names the file; its content is the same on every node. Without that setting it
 is the file `cluster.secret` in the data directory. A node that is a cluster by itself creates that
 file when it starts. A node that joins such a cluster later needs a copy.
+
+While the secret is changed, the file has two lines: the secret that this node uses, and another
+that it accepts. Nodes read the file again when it has changed.
 """
 
 from base64 import urlsafe_b64encode
@@ -13,28 +16,35 @@ from barnabas.log import DataDirectory, Disk
 SECRET_FILE = "cluster.secret"  # noqa: S105 - its name
 SETTING = "cluster.secret.file"
 _MIN_BYTES = 16
+_MAX_LINES = 2
 NEW_BYTES = 32
 
 
 def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes | None:
-    """The secret, if there is one. Raises `ConfigError`."""
+    """The secret, if there is one; two, in lines, while it is changed. Raises `ConfigError`."""
     path = config.node.cluster_secret_file
     if path is None:
         path = secret_path(data)
         if not disk.exists(path):
             return None
     try:
-        secret = disk.read_file(path).strip()
+        found = disk.read_file(path).splitlines()
     except OSError as error:
         raise ConfigError(
             f"{SETTING}={path}: {error.strerror}; copy the file from another node of the cluster"
         ) from error
-    if len(secret) < _MIN_BYTES:
+    lines = [line.strip() for line in found if line.strip()]
+    shortest = min(map(len, lines), default=0)
+    if shortest < _MIN_BYTES:
         raise ConfigError(
-            f"{path} holds {len(secret)} bytes: a cluster secret has at least {_MIN_BYTES}; make "
+            f"{path} holds {shortest} bytes: a cluster secret has at least {_MIN_BYTES}; make "
             "one with `openssl rand -base64 32`"
         )
-    return secret
+    if len(lines) > _MAX_LINES:
+        raise ConfigError(
+            f"{path} has {len(lines)} lines: a cluster has one secret, or two while it is changed"
+        )
+    return b"\n".join(lines)
 
 
 def secret_path(data: DataDirectory) -> str:

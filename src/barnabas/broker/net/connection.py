@@ -3,33 +3,32 @@
 Most requests are answered at once. One that has to wait (a long poll, a join) parks its answer, and
 the requests behind it wait until it is answered. Requests that may overlap with it
 (`request_order`) are handled meanwhile, and answered after it. The connection stops reading when
-many bytes are pending, when too many or too large answers are parked, or when the client does not
-read its answers.
+many bytes are pending, when too many or too large answers are parked, when the client does not
+read its answers, or when it is muted because it exceeds a quota.
 
 A client may close its side as soon as it has sent its requests: the broker still handles those that
 have arrived completely, one after the other. If the connection breaks, requests that have not begun
 are dropped.
 """
 
-import logging
-from asyncio import BufferedProtocol, Future, Transport
+from asyncio import BufferedProtocol, Future, Transport, get_running_loop
 from asyncio.transports import BaseTransport
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from barnabas.broker.net.foreign_protocol import ForeignClients, foreign_protocol
-from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.connection_count import ConnectionCount, FrameLimit
+from barnabas.broker.net.foreign_protocol import foreign_protocol
+from barnabas.broker.net.listener import OPEN, Listener
+from barnabas.broker.net.muting import Muting
 from barnabas.broker.net.peer_proof import PeerIdentity, Verifier
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES, FrameTooLargeError, ReceiveBuffer
 from barnabas.broker.net.request_order import RequestKind, kind_of, may_overlap
-from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
-from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
-from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.broker.net.sign_in.state import SignIn
+from barnabas.broker.net.unproved_nodes import may_be_of_node
+from barnabas.security.address import canonical_address
+from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.wire.primitives import Buffer, WireError
-
-logger = logging.getLogger(__name__)
 
 MAX_PARKED = 64
 MAX_PARKED_BYTES = 16 << 20
@@ -48,15 +47,11 @@ _COPIED_TOGETHER = 16 * 1024
 """Buffers whose total is smaller than this are cheaper to copy than to write one by one."""
 
 _PROBATION_BYTES = 1024
-_FROM_UNPROVED_NODES = frozenset(
-    request.API_KEY
-    for request in (
-        SaslHandshakeRequest,
-        SaslAuthenticateRequest,
-        DescribeClusterRequest,
-        DescribeQuorumRequest,
-    )
-)
+
+
+class RequestHeld(Exception):  # noqa: N818 - an expected outcome
+    """The connection is muted; the request is to be handled when that is over."""
+
 
 Answer = list[Buffer] | None
 """The buffers of a response frame; None if the client wants no answer."""
@@ -70,24 +65,6 @@ class Dispatch(Protocol):
     ) -> "Answer | Future[Answer]": ...
 
 
-class ConnectionCount(Protocol):
-    """Admits connections and counts them."""
-
-    max_request_bytes: int
-    arriving: HeldMemory
-    """Memory held by requests that have not arrived completely."""
-    unread: HeldMemory
-    """Memory held by answers that clients have not read."""
-    foreign: ForeignClients
-
-    def enter(self, connection: "Connection") -> None:
-        """Admit the connection, or put it on probation."""
-
-    def leave(self, connection: "Connection") -> None: ...
-
-    def now(self) -> float: ...
-
-
 class Connection(BufferedProtocol):
     """The protocol object that the event loop calls."""
 
@@ -97,25 +74,37 @@ class Connection(BufferedProtocol):
         "_connections",
         "_counted",
         "_dispatch",
+        "_frame_limit",
+        "_muting",
         "_reading",
+        "_ready",
         "_received",
+        "_sign_in_dispatch",
         "_transport",
         "_under_way",
         "_writable",
+        "awaited_quota",
         "client_host",
         "has_ended",
+        "is_throttled",
         "last_active",
+        "listener",
         "local_host",
         "on_lost",
         "opened",
         "peer",
+        "principal",
         "probation",
         "proof",
+        "sign_in",
     )
 
-    def __init__(self, dispatch: Dispatch, connections: ConnectionCount) -> None:
+    def __init__(
+        self, dispatch: Dispatch, connections: ConnectionCount, listener: Listener = OPEN
+    ) -> None:
         self._dispatch = dispatch
         self._connections = connections
+        self._frame_limit: FrameLimit = connections
         self._received = ReceiveBuffer()
         self._counted = 0
         """The size of the receive buffer as it was counted; 0 unless a large request is arriving in
@@ -126,11 +115,17 @@ class Connection(BufferedProtocol):
         """The kind of the requests in `_answers`; all are of one kind."""
         self._transport: Transport | None = None
         self._writable = True
+        self._ready = True
+        """Whether requests may be handled: the client reads its answers, and is not muted."""
+        self._muting: Muting | None = None
+        """None if the connection was never muted."""
         self._reading = True
         self._closing = False
         self.has_ended = False
-        """Whether the client has closed its side; requests that it sent before are still
-        handled."""
+        """Whether the client has closed its side, or this side is about to; earlier requests are
+        still answered."""
+        self.listener = listener
+        self.principal: Principal = ANONYMOUS
         self.client_host = "?"
         self.local_host = "localhost"
         self.opened = self.last_active = connections.now()
@@ -140,8 +135,16 @@ class Connection(BufferedProtocol):
         """The node at the other end, once it is authenticated."""
         self.probation: str | None = None
         """The limit that the connection exceeds: it is closed unless a node authenticates on it."""
+        self.awaited_quota = False
+        """Whether the first request has waited, if the client was over its quota by then."""
+        self.is_throttled = False
+        """Whether requests wait until the probation ends, because its address connects too fast."""
         self.proof: Verifier | None = None
         """The pending authentication of a node, between its hello and its proof."""
+        self._sign_in_dispatch = dispatch
+        """Where requests go until the client has signed in."""
+        self.sign_in: SignIn | None = None
+        """The sign-in of the client; None on a listener without SASL."""
 
     # -- called by the event loop ------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class Connection(BufferedProtocol):
         peer = transport.get_extra_info("peername")
         local = transport.get_extra_info("sockname")
         if peer:
-            self.client_host = str(peer[0])
+            self.client_host = canonical_address(str(peer[0]))
         if local:
             self.local_host = str(local[0])
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
@@ -160,6 +163,8 @@ class Connection(BufferedProtocol):
         del exc
         self._closing = True
         self._transport = None
+        if self._muting is not None:
+            self._muting.cancel()
         for answer in self._answers:
             if isinstance(answer, Future):
                 answer.cancel()
@@ -167,6 +172,8 @@ class Connection(BufferedProtocol):
         self._connections.unread.forget(self)
         self._connections.arriving.forget(self)
         self._connections.leave(self)
+        if self.sign_in is not None:
+            self.sign_in.end()
         if self.on_lost is not None:
             self.on_lost()
 
@@ -187,10 +194,11 @@ class Connection(BufferedProtocol):
         return self.has_ended
 
     def pause_writing(self) -> None:
-        self._writable = False
+        self._writable = self._ready = False
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._ready = self._muting is None or not self._muting.is_on
         self._connections.unread.forget(self)
         self.last_active = self._connections.now()
         self._handle_frames()
@@ -208,9 +216,58 @@ class Connection(BufferedProtocol):
         """Whether the client waits for an answer."""
         return bool(self._answers)
 
-    def use(self, dispatch: Dispatch) -> None:
-        """Send all further requests to `dispatch`."""
+    @property
+    def has_signed_in(self) -> bool:
+        """Whether the client has signed in, where that is asked for, or is a node."""
+        return self.sign_in is None or self.sign_in.is_complete or self.peer is not None
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether all requests are served: the client has signed in, and its session goes on."""
+        sign_in = self.sign_in
+        if sign_in is None or self.peer is not None:
+            return True
+        return sign_in.is_complete and not sign_in.is_expired
+
+    def require_sign_in(self, sign_in: SignIn, dispatch: Dispatch) -> None:
+        """Send requests to `dispatch`, in small frames, until `admit` is called."""
+        self.sign_in = sign_in
+        self._sign_in_dispatch = dispatch
+        self._frame_limit = sign_in
         self._dispatch = dispatch
+
+    def end_session(self) -> None:
+        """Serve nothing until the client has signed in again."""
+        if self.sign_in is not None and self.peer is None:
+            self.sign_in.is_expired = True
+            self.require_sign_in(self.sign_in, self._sign_in_dispatch)
+
+    def admit(self, dispatch: Dispatch) -> None:
+        """The client has signed in, or a node has proved itself: serve all requests."""
+        self._frame_limit = self._connections
+        self._dispatch = dispatch
+
+    def use(self, dispatch: Dispatch) -> None:
+        """Send all further requests to `dispatch`, unless the client has yet to sign in."""
+        if self.is_admitted:
+            self._dispatch = dispatch
+
+    def mute(self, seconds: float) -> None:
+        """Handle and read nothing more for a while; answers are still sent."""
+        if self._closing:
+            return
+        if self._muting is None:
+            self._muting = Muting(self._unmute)
+        self._muting.extend(seconds)
+        self._ready = False
+        self._set_reading(False)
+
+    def _unmute(self) -> None:
+        self._ready = self._writable
+        self.last_active = self._connections.now()
+        self._handle_frames()
+        if self._counted:
+            self._count()
 
     def shrink(self) -> None:
         """Free the receive buffer, if it is empty."""
@@ -227,8 +284,17 @@ class Connection(BufferedProtocol):
             self._connections.arriving.add(self, grown)
 
     def stop_accepting_requests(self) -> None:
-        """Handle no further request; pending answers are still sent."""
+        """Read and handle no further request; pending answers are still sent."""
+        self._set_reading(False)
         self._closing = True
+        self._received.drop()
+        if self._counted:
+            self._count()
+
+    def finish(self) -> None:
+        """Read and handle no further request, and close once the pending answers are written."""
+        self.stop_accepting_requests()
+        self.has_ended = True
 
     def close(self) -> None:
         """Close after everything written has been sent."""
@@ -245,7 +311,7 @@ class Connection(BufferedProtocol):
     def refuse(self, why: str) -> None:
         """Close a connection whose client broke a rule, and log which rule."""
         if not self._closing:
-            logger.warning("connection from %s closed: %s", self.client_host, why)
+            self._connections.refused.say(self.client_host, why)
             self.close()
 
     def _refuse_size(self, size: int, max_bytes: int) -> None:
@@ -257,9 +323,14 @@ class Connection(BufferedProtocol):
             self.close()
         else:
             self.refuse(
-                self.probation
-                or f"a request of {size} bytes; socket.request.max.bytes is {max_bytes}"
+                self.probation or f"a request of {size} bytes; {self._size_setting} is {max_bytes}"
             )
+
+    @property
+    def _size_setting(self) -> str:
+        if self._frame_limit is self._connections:
+            return "socket.request.max.bytes"
+        return "the client has not signed in, and sasl.server.max.receive.size"
 
     # -- frames ------------------------------------------------------------------------------------
 
@@ -271,14 +342,14 @@ class Connection(BufferedProtocol):
         """
         received = self._received
         is_on_probation = self.probation is not None
-        max_bytes = _PROBATION_BYTES if is_on_probation else self._connections.max_request_bytes
+        max_bytes = _PROBATION_BYTES if is_on_probation else self._frame_limit.max_request_bytes
         dispatch = self._dispatch_proof if is_on_probation else self._dispatch
         answers = self._answers
         parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
         written: list[Buffer] = []
         must_wait = False
         while (
-            self._writable
+            self._ready
             and not self._closing
             and len(answers) < MAX_PARKED
             and parked_bytes < MAX_PARKED_BYTES
@@ -292,9 +363,13 @@ class Connection(BufferedProtocol):
                     must_wait = True
                     break
                 answer = dispatch(frame, self)
+            except RequestHeld:
+                assert frame is not None
+                received.put_back(frame)
+                break
             except FrameTooLargeError as error:
                 self._write(written)
-                if is_on_probation and self.probation is None:
+                if self.probation is None and max_bytes < self._frame_limit.max_request_bytes:
                     self._handle_frames()  # a frame before this one authenticated it
                 else:
                     self._refuse_size(int(str(error)), max_bytes)
@@ -315,7 +390,7 @@ class Connection(BufferedProtocol):
                 self._collect(written, answer)
         self._write(written)
         if self.has_ended:
-            if not answers and self._writable:
+            if not answers and self._ready:
                 self.close()
             return
         must_wait = must_wait or bool(answers and self._under_way is RequestKind.ORDINARY)
@@ -324,13 +399,16 @@ class Connection(BufferedProtocol):
             and parked_bytes < MAX_PARKED_BYTES
             and not (must_wait and received.pending >= MAX_WAITING_BYTES)
         )
-        self._set_reading(self._writable and has_room)
+        self._set_reading(self._ready and has_room)
 
     def _dispatch_proof(
         self, frame: memoryview, connection: "Connection"
     ) -> "Answer | Future[Answer]":
-        """Over the limits: a node may authenticate, and send what it sends before that."""
-        if self.probation is not None and int.from_bytes(frame[:2]) not in _FROM_UNPROVED_NODES:
+        """Over the limits: a node may authenticate, and send what it sends before that. A client
+        may not sign in: the limits bound how fast passwords can be guessed."""
+        if self.probation is not None and not may_be_of_node(frame):
+            if self.is_throttled:
+                return get_running_loop().create_future()
             raise WireError(self.probation)
         return self._dispatch(frame, connection)
 

@@ -12,7 +12,9 @@ from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
 from barnabas.broker.net.peer_authorization import ANY_CLIENT, PeerAuthorization
+from barnabas.broker.quotas.request_quota import RequestQuota
 from barnabas.broker.runtime.slices import Slices, awaited
+from barnabas.security.principal import Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
     RequestHeader,
@@ -26,7 +28,7 @@ from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
-from barnabas.wire.primitives import Reader, WireError
+from barnabas.wire.primitives import Buffer, Reader, WireError
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,8 @@ class RequestContext:
 
     header: RequestHeader
     connection: Connection
+    quota: RequestQuota | None = None
+    """None for a client without limits."""
 
     @property
     def version(self) -> int:
@@ -79,6 +83,10 @@ class RequestContext:
     @property
     def client_host(self) -> str:
         return self.connection.client_host
+
+    @property
+    def principal(self) -> Principal:
+        return self.connection.principal
 
     def disconnect_after_response(self, loop: AbstractEventLoop) -> None:
         """Close the connection after the response, so that the client asks another node.
@@ -97,7 +105,9 @@ class Route(Generic[NodeT]):
 
     request_type: type[Request[Any]]
     handle: Callable[[NodeT, Any, RequestContext], Outcome]
-    handle_in_place: "Callable[[NodeT, memoryview], Answer | Future[Answer]] | None" = None
+    handle_in_place: "Callable[[NodeT, memoryview, Connection], Answer | Future[Answer]] | None" = (
+        None
+    )
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
     max_bytes: int = MAX_BYTES
@@ -142,15 +152,21 @@ class Dispatcher(Generic[NodeT]):
             for route in routes
         }
 
-    def dispatch(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
-        """Handle one request. Raises `WireError` if it is malformed."""
+    def dispatch(
+        self, frame: memoryview, connection: Connection, quota: RequestQuota | None = None
+    ) -> Answer | Future[Answer]:
+        """Handle one request. Raises `WireError` if it is malformed.
+
+        One with a quota takes no short cut, as its answer may have to be throttled.
+        """
         try:
-            in_place = self._in_place.get(frame[0] << 8 | frame[1]) if len(frame) > 1 else None
-            if in_place is not None:
-                answer = in_place(self._node, frame)
-                if answer is not None:
-                    return answer
-            return self._handle(frame, connection)
+            if quota is None and len(frame) > 1:
+                in_place = self._in_place.get(frame[0] << 8 | frame[1])
+                if in_place is not None:
+                    answer = in_place(self._node, frame, connection)
+                    if answer is not None:
+                        return answer
+            return self._handle(frame, connection, quota)
         except WireError:
             raise
         except Exception as error:
@@ -158,7 +174,9 @@ class Dispatcher(Generic[NodeT]):
             logger.exception("a request from %s failed", connection.client_host)
             raise WireError("an internal error; the broker's log has the details") from error
 
-    def _handle(self, frame: memoryview, connection: Connection) -> Answer | Future[Answer]:
+    def _handle(
+        self, frame: memoryview, connection: Connection, quota: RequestQuota | None
+    ) -> Answer | Future[Answer]:
         r = Reader(frame)
         header = decode_request_header(r)
         version = header.api_version
@@ -186,23 +204,23 @@ class Dispatcher(Generic[NodeT]):
             if sender_id != ANY_CLIENT and not peers_only.may_send(connection.peer, sender_id):
                 refusal = peers_only.refuse(request)
                 return encode_response(refusal, version, header.correlation_id)
-        outcome = handle(self._node, request, RequestContext(header, connection))
+        outcome = handle(self._node, request, RequestContext(header, connection, quota))
         if outcome is None:
             return None
         if isinstance(outcome, Response):
-            return encode_response(outcome, version, header.correlation_id)
+            return _encoded(outcome, header, quota)
         if isinstance(outcome, DelayedResponse):
             respond = outcome.respond
-            return _encoded_later(outcome.wait, lambda _: respond(), header)
+            return _encoded_later(outcome.wait, lambda _: respond(), header, quota)
         if isinstance(outcome, Generator):
             try:
                 next(outcome)
             except StopIteration as made:
-                return encode_response(made.value, version, header.correlation_id)
+                return _encoded(made.value, header, quota)
             outcome = awaited(outcome)
         if isinstance(outcome, Coroutine):
             outcome = get_running_loop().create_task(outcome)
-        return _encoded_later(outcome, lambda response: response, header)
+        return _encoded_later(outcome, lambda response: response, header, quota)
 
     def _unsupported_version(
         self, header: RequestHeader, request_type: type[Request[Any]]
@@ -216,10 +234,17 @@ class Dispatcher(Generic[NodeT]):
         return encode_response(response, 0, header.correlation_id)
 
 
+def _encoded(response: Response, header: RequestHeader, quota: RequestQuota | None) -> list[Buffer]:
+    if quota is None:
+        return encode_response(response, header.api_version, header.correlation_id)
+    return quota.encode(response, header)
+
+
 def _encoded_later(
     wait: Future[Any],
     respond: Callable[[Any], Response | Future[Any] | None],
     header: RequestHeader,
+    quota: RequestQuota | None,
 ) -> Future[Answer]:
     encoded: Future[Answer] = wait.get_loop().create_future()
     outcome = wait
@@ -235,13 +260,9 @@ def _encoded_later(
             response = respond(done.result()) if done is wait else done.result()
             if isinstance(response, Future):
                 outcome = response
-                outcome.add_done_callback(finish)
+                outcome.add_done_callback(on_done)
                 return
-            answer = (
-                None
-                if response is None
-                else encode_response(response, header.api_version, header.correlation_id)
-            )
+            answer = None if response is None else _encoded(response, header, quota)
         except Exception:
             # As in `dispatch`; without this the client would never get an answer.
             logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)
@@ -253,6 +274,7 @@ def _encoded_later(
         if done.cancelled():
             outcome.cancel()
 
-    outcome.add_done_callback(finish)
+    on_done = finish if quota is None else quota.timed(finish)
+    outcome.add_done_callback(on_done)
     encoded.add_done_callback(abandon)
     return encoded

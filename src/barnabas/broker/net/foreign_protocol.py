@@ -1,6 +1,7 @@
-"""Detects HTTP or TLS on the Kafka port from the first bytes.
+"""Detects HTTP or TLS on a plain port, and what is not TLS on a TLS port, from the first bytes.
 
-A request has its length there, so those bytes read as an absurdly large length. The log names the
+On a plain port a request has its length there, so those bytes read as an absurdly large length. The
+log names the
 protocol and what to do, at most once per client and interval: health checks and browsers retry
 often.
 """
@@ -22,7 +23,12 @@ _HTTP = tuple(
 _TLS = b"\x16\x03"
 _SPEAKS_HTTP = "it speaks HTTP; this port speaks the Kafka protocol"
 _SPEAKS_TLS = (
-    "it speaks TLS, which is not supported here; use security.protocol=PLAINTEXT in the client"
+    "it speaks TLS, and this listener does not; use the port of a TLS listener, or "
+    "security.protocol=PLAINTEXT in the client"
+)
+_NO_TLS = (
+    "it does not speak TLS, which this listener needs; use security.protocol=SSL or SASL_SSL in "
+    "the client"
 )
 
 
@@ -32,6 +38,13 @@ def foreign_protocol(size: int) -> str | None:
     if first in _HTTP:
         return _SPEAKS_HTTP
     return _SPEAKS_TLS if first.startswith(_TLS) else None
+
+
+def not_tls(first: bytes) -> str | None:
+    """What is wrong with a client of a TLS listener whose first bytes are these; None: nothing."""
+    if _TLS.startswith(first[:2]):
+        return None
+    return _SPEAKS_HTTP if first in _HTTP else _NO_TLS
 
 
 class ForeignClients:

@@ -4,7 +4,7 @@ limit.
 There are two kinds: requests that are still arriving, and answers that are not read. Ordinary ones
 are small and pass at once, so they are not counted; a connection is in here only while it holds
 more than that. Over the limit, the broker closes the connections that have held the most for the
-longest, not the one that happens to come next.
+longest, not the one that happens to come next; those of clients that have not signed in go first.
 """
 
 import logging
@@ -23,6 +23,10 @@ class Holder(Protocol):
     """A connection."""
 
     client_host: str
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether the client has signed in, where that is asked for."""
 
     def abort(self) -> None: ...
 
@@ -79,15 +83,17 @@ class HeldMemory:
     def _cut_off(self) -> None:
         now = self._now()
 
-        def burden(holder: Holder) -> float:
+        def burden(holder: Holder) -> tuple[bool, float]:
             held, since = self._held[holder]
-            return held * (1 + now - since)
+            return not holder.is_admitted, held * (1 + now - since)
 
         cut: list[Holder] = []
         cut_bytes = 0
         open_holders = [holder for holder in self._held if holder not in self._closed]
         for holder in sorted(open_holders, key=burden, reverse=True):
-            if self.total - self._closed_bytes <= self.max_bytes * _CUT_TO:
+            # Who has signed in does not pay for the room that strangers took.
+            is_spared = bool(cut) and holder.is_admitted and not cut[0].is_admitted
+            if self.total - self._closed_bytes <= self.max_bytes * (1 if is_spared else _CUT_TO):
                 break
             held = self.held_by(holder)
             self._closed.add(holder)

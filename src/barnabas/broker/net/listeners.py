@@ -1,4 +1,4 @@
-"""The addresses that the broker listens on and those that it advertises."""
+"""The sockets that the broker listens on."""
 
 import errno
 import socket
@@ -7,21 +7,6 @@ from barnabas.broker.settings.config import ConfigError
 from barnabas.wire.endpoint import Address
 
 _BACKLOG = 1024
-
-
-def parse_listener(text: str, setting: str) -> Address:
-    """`HOST:PORT`, with or without `PLAINTEXT://` in front."""
-    scheme, separator, rest = text.strip().rpartition("://")
-    if separator and scheme.upper() != "PLAINTEXT":
-        raise ConfigError(
-            f"{setting}={text}: {scheme} is not supported, only PLAINTEXT (or no scheme at all)"
-        )
-    if "," in rest:
-        raise ConfigError(f"{setting}={text}: one address is supported")
-    host, separator, port = rest.rpartition(":")
-    if not separator or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(f"{setting}={text}: write it as HOST:PORT, for example localhost:9092")
-    return Address(host.strip("[]"), int(port))
 
 
 def bind(address: Address) -> list[socket.socket]:

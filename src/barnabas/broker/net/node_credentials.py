@@ -13,7 +13,8 @@ from barnabas.broker.net.cluster_secret import (
     secret_path,
     write_secret,
 )
-from barnabas.broker.net.peer_proof import Credentials, PeerIdentity, key_of
+from barnabas.broker.net.peer_proof import Credentials, PeerIdentity, credentials_of
+from barnabas.broker.settings.config import ConfigError
 from barnabas.log import DataDirectory, Disk
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,9 @@ class NodeCredentials:
         random: Random,
         cluster_id: Callable[[], str],
         secret: bytes | None,
+        load: Callable[[], bytes | None] | None = None,
     ) -> None:
+        """`load` reads the secret again, if it comes from a file; it raises `ConfigError`."""
         self._data = data
         self._disk = disk
         self._loop = loop
@@ -39,6 +42,9 @@ class NodeCredentials:
         self._random = random
         self._cluster_id = cluster_id
         self._secret = secret
+        self._load = load
+        self._refused = ""
+        """Why the file can't be used, as the log has it already."""
 
     def current(self) -> Credentials | None:
         """None until the node is in a cluster."""
@@ -46,7 +52,24 @@ class NodeCredentials:
         if not cluster_id:
             return None
         me = PeerIdentity(self._data.node_id, self._data.directory_id)
-        return Credentials(me, cluster_id, key_of(self._secret, cluster_id))
+        return credentials_of(me, cluster_id, self._secret)
+
+    def refresh(self) -> None:
+        """Take over a secret that was changed in its file. Connections that are open stay open."""
+        if self._load is None or self._secret is None:
+            return
+        try:
+            secret = self._load()
+        except ConfigError as error:
+            if str(error) != self._refused:
+                self._refused = str(error)
+                logger.error("the former cluster secret is used: %s", error)
+            return
+        self._refused = ""
+        if secret is not None and secret != self._secret:
+            self._secret = secret
+            accepted = " and accepts another" if b"\n" in secret else ""
+            logger.info("this node uses the cluster secret of its changed file%s", accepted)
 
     async def ensure_secret(self, *, is_alone: bool) -> None:
         """Create the secret on a node that is a cluster by itself; nodes that join later need

@@ -11,13 +11,17 @@ The node that connects begins, in Kafka's SASL messages, with a private mechanis
 A proof is an HMAC-SHA256 over the hello and both nonces with the cluster's key. So neither side
 reveals the key, a replayed proof is rejected, and so is one made for another node.
 
-The key comes from the cluster's secret. A cluster without a secret uses its id, which any client
-can request: that guards against mistakes and against clients that do not know this protocol, but
-not against an attacker.
+The key comes from the cluster's secret. An open cluster without a secret uses its id, which any
+client can request: that guards against mistakes and against clients that do not know this protocol,
+but not against an attacker. Where clients sign in, show certificates or have rules, a node does not
+start without a secret (`required_secret.py`).
+
+While a secret is changed, nodes have two. The node that is asked proves itself with its first; the
+node that asks accepts either, and answers with the one that it was shown.
 """
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from struct import Struct
 from struct import error as StructError  # noqa: N812 - it is a class
@@ -48,13 +52,22 @@ class Credentials:
 
     me: PeerIdentity
     cluster_id: str
-    key: bytes
+    key: bytes = field(repr=False)
+    other_key: bytes | None = field(default=None, repr=False)
+    """Accepted as well, while the secret is changed."""
 
 
 def key_of(secret: bytes | None, cluster_id: str) -> bytes:
     """The key of a cluster with this secret; None: it has no secret."""
     source = b"id:" + cluster_id.encode() if secret is None else b"secret:" + secret
     return sha256(b"barnabas node key\0" + source).digest()
+
+
+def credentials_of(me: PeerIdentity, cluster_id: str, secret: bytes | None) -> Credentials:
+    """`secret` has two lines while it is changed."""
+    current, _, other = (None, None, None) if secret is None else secret.partition(b"\n")
+    other_key = key_of(other, cluster_id) if other else None
+    return Credentials(me, cluster_id, key_of(current, cluster_id), other_key)
 
 
 class Prover:
@@ -77,10 +90,12 @@ class Prover:
     def answer(self, challenge: bytes) -> bytes:
         """This node's proof. Raises `ProofError` if the other side's is wrong."""
         nonce, proof = challenge[:NONCE_BYTES], challenge[NONCE_BYTES:]
-        key = self._credentials.key
-        if not hmac.compare_digest(proof, _proof(key, b"asked", nonce, self._hello)):
-            raise ProofError("its cluster secret differs from this node's")
-        return _proof(key, b"asks", nonce, self._hello)
+        for key in (self._credentials.key, self._credentials.other_key):
+            if key is not None and hmac.compare_digest(
+                proof, _proof(key, b"asked", nonce, self._hello)
+            ):
+                return _proof(key, b"asks", nonce, self._hello)
+        raise ProofError("its cluster secret differs from this node's")
 
 
 class Verifier:
@@ -99,7 +114,8 @@ class Verifier:
             raise ProofError("the proof of a node is malformed")
         me = credentials.me
         if cluster_id != credentials.cluster_id:
-            raise ProofError(f"this is node {me.node_id} of cluster {credentials.cluster_id}")
+            # Not which: without a secret, the key comes from the id.
+            raise ProofError(f"this is node {me.node_id} of another cluster")
         if receiver_id != me.node_id:
             raise ProofError(f"this is node {me.node_id}, not node {receiver_id}")
         if node_id == me.node_id:

@@ -24,9 +24,11 @@ import logging
 from asyncio import AbstractEventLoop, CancelledError, Future, TimerHandle
 from collections import deque
 from collections.abc import Callable
+from ssl import SSLError
 from typing import Any, TypeVar
 
 from barnabas.backoff import Backoff
+from barnabas.broker.net.listener_tls import ListenerTls
 from barnabas.broker.net.peer_connection import (
     Call,
     PeerConnection,
@@ -38,6 +40,7 @@ from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, Prover
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.runtime.loop_stalls import NOTICED_MS
+from barnabas.tls.failures import why_handshake_failed
 from barnabas.wire.message import Request, Response
 
 __all__ = [
@@ -56,6 +59,8 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 _CONNECT_TIMEOUT_MS = 1_000
 """TCP resends a lost handshake packet after one second, then after two more: a new attempt is
 faster."""
+_TLS_CONNECT_TIMEOUT_MS = 3_000
+"""A handshake takes two more round trips, and some computing on both sides."""
 _HEAR_FIRST_S = 0.01
 _BACKOFF_MS = Backoff(20, 500)
 
@@ -86,12 +91,14 @@ class Peers:
         client_id: str,
         credentials: Callable[[], Credentials | None] | None = None,
         randbytes: Callable[[int], bytes] = bytes,
+        tls: ListenerTls | None = None,
     ) -> None:
         """`on_lost` is called with a node that has closed a connection, once per connection. It is
         not called for connections that this node closes: after a timeout, when idle, or by `close`.
 
         `credentials` returns what this node authenticates with, None until it is in a cluster.
-        Without the function no node authenticates, and all are trusted.
+        Without the function no node authenticates, and all are trusted. `tls` encrypts the
+        connections, and verifies the certificates of the other nodes.
         """
         self.loop = loop
         self.clock = clock
@@ -101,6 +108,7 @@ class Peers:
         self.is_closed = False
         self._credentials = credentials
         self._randbytes = randbytes
+        self.tls = tls
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._refusals: dict[int, str] = {}
         """Why a node last refused to authenticate this one."""
@@ -169,6 +177,12 @@ class Peers:
                 node_id,
                 reason,
             )
+
+    def not_secure(self, node_id: int, reason: str) -> None:
+        """Log a failed TLS handshake, once per reason."""
+        if self._refusals.get(node_id) != reason:
+            self._refusals[node_id] = reason
+            logger.warning("no secure connection to node %d: %s", node_id, reason)
 
     def close(self) -> None:
         """Close every connection; pending calls fail."""
@@ -259,13 +273,17 @@ class _Lane:
             return
         attempt = self.loop.create_task(self._connect())
         self._connecting = attempt
-        give_up = self.loop.call_later(_CONNECT_TIMEOUT_MS / 1000, attempt.cancel)
+        give_up = self.loop.call_later(self._timeout_ms / 1000, attempt.cancel)
         attempt.add_done_callback(lambda _: give_up.cancel())
 
     def _drop_finished(self) -> bool:
         """Drop calls that were cancelled or timed out; return whether any are left."""
         self._waiting = deque(call for call in self._waiting if not call.answer.done())
         return bool(self._waiting)
+
+    @property
+    def _timeout_ms(self) -> int:
+        return _CONNECT_TIMEOUT_MS if self._peers.tls is None else _TLS_CONNECT_TIMEOUT_MS
 
     async def _connect(self) -> None:
         peers = self._peers
@@ -276,17 +294,29 @@ class _Lane:
             host, port = address
             try:
                 _, made = await peers.loop.create_connection(
-                    lambda: PeerConnection(self), host, port
+                    lambda: PeerConnection(self),
+                    host,
+                    port,
+                    ssl=None if peers.tls is None else peers.tls.connecting,
+                    server_hostname=None if peers.tls is None else host,
                 )
                 if not made.is_to_itself:
                     return
                 failure = f"nothing listens on {host}:{port}"
             except ConnectionRefusedError as error:
                 failure, outcome = str(error), PeerIsDown
+            except SSLError as error:
+                failure = why_handshake_failed(error)
+                peers.not_secure(self.node_id, f"{host}:{port}: {failure}")
+            except (ConnectionResetError, ConnectionAbortedError) as error:
+                failure = str(error)
+                if peers.tls is not None:
+                    failure = "it closed the connection during the TLS handshake"
+                    peers.not_secure(self.node_id, f"{host}:{port}: {failure}: has it TLS there?")
             except OSError as error:
                 failure = str(error)
             except CancelledError:
-                failure = f"no connection to {host}:{port} in {_CONNECT_TIMEOUT_MS} ms"
+                failure = f"no connection to {host}:{port} in {self._timeout_ms} ms"
         self._connecting = None
         self._fail(failure, outcome)
 

@@ -90,9 +90,13 @@ class ReceiveBuffer:
     def shrink(self) -> None:
         """Free the buffer if nothing is pending: the connection is quiet."""
         if self._start == self._end:
-            self.capacity = self._start = self._end = 0
-            self._buffer = _NONE
-            self._view = _NO_VIEW
+            self.drop()
+
+    def drop(self) -> None:
+        """Free the buffer with all that is pending; frames that were returned stay valid."""
+        self.capacity = self._start = self._end = 0
+        self._buffer = _NONE
+        self._view = _NO_VIEW
 
     def _resize(self, size: int) -> None:
         """Move what is pending to the front of a new buffer: views of the old one stay valid."""

@@ -2,7 +2,8 @@
 clients.
 
 A node needs other nodes to rejoin the cluster, so it listens before it is ready. A client that
-connects early waits at the gate; otherwise it would only get errors. Tools may ask for the node's
+connects early waits at the gate; otherwise it would only get errors, and could not sign in, as
+the node does not know all users yet. Tools may ask for the node's
 identity and its view of the cluster, to distinguish a node that waits from one that hangs.
 """
 
@@ -10,6 +11,9 @@ from asyncio import AbstractEventLoop, Future
 
 from barnabas.broker.net.connection import Answer, Connection, Dispatch
 from barnabas.broker.net.connection_limits import ConnectionLimits
+from barnabas.broker.net.listener import OPEN, Listener
+from barnabas.broker.net.peer_proof import MECHANISM
+from barnabas.broker.net.unproved_nodes import mechanism_of
 from barnabas.wire.framing import decode_request_header
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
@@ -41,14 +45,27 @@ class StartupGate:
         self._connections = connections
         self._waiting: dict[Future[Answer], tuple[bytes, Connection]] = {}
         """In order of arrival; connections that are closed are dropped."""
-        self._is_open = False
+        self.is_open = False
+        """Whether clients are served."""
 
-    def new_connection(self) -> Connection:
-        return Connection(self._dispatch if self._is_open else self._admit, self._connections)
+    @property
+    def dispatch(self) -> Dispatch:
+        """Where requests go now."""
+        return self._dispatch if self.is_open else self._admit
+
+    def new_connection(self, listener: Listener = OPEN) -> Connection:
+        return Connection(self.dispatch, self._connections, listener)
+
+    def use(self, dispatch: Dispatch) -> None:
+        """Send all further requests, of all connections, to `dispatch`."""
+        self._dispatch = dispatch
+        if self.is_open:
+            for connection in self._connections.connections:
+                connection.use(dispatch)
 
     def open(self) -> None:
         """The node is ready."""
-        self._is_open = True
+        self.is_open = True
         for connection in self._connections.connections:
             connection.use(self._dispatch)
         waiting, self._waiting = self._waiting, {}
@@ -57,8 +74,10 @@ class StartupGate:
                 self._serve(frame, connection, answer)
 
     def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
-        header = decode_request_header(Reader(frame))
-        if connection.peer is not None or header.api_key in _ALWAYS_SERVED:
+        api_key = decode_request_header(Reader(frame)).api_key
+        if connection.peer is not None or (
+            api_key in _ALWAYS_SERVED and not _is_client_signing_in(api_key, frame, connection)
+        ):
             return self._dispatch(frame, connection)
         answer: Future[Answer] = self._loop.create_future()
         self._waiting[answer] = (bytes(frame), connection)
@@ -66,6 +85,7 @@ class StartupGate:
         return answer
 
     def _serve(self, frame: bytes, connection: Connection, answer: "Future[Answer]") -> None:
+        connection.awaited_quota = True  # it has waited
         try:
             served = self._dispatch(memoryview(bytearray(frame)), connection)
         except WireError as error:
@@ -89,3 +109,10 @@ class StartupGate:
 
         served.add_done_callback(finish)
         answer.add_done_callback(abandon)
+
+
+def _is_client_signing_in(api_key: int, frame: memoryview, connection: Connection) -> bool:
+    """Whether the request begins a sign-in of a client, rather than the proof of a node."""
+    if api_key != SaslHandshakeRequest.API_KEY or connection.sign_in is None:
+        return False
+    return mechanism_of(frame) not in (MECHANISM, None)

@@ -6,8 +6,6 @@ from typing import NamedTuple
 from barnabas.raft import ReplicaKey, Voter, VoterSet
 from barnabas.wire.endpoint import Endpoint
 
-LISTENER_NAME = "PLAINTEXT"
-
 
 class NamedVoter(NamedTuple):
     """A voter as the settings name it: `controller.quorum.voters`."""
@@ -15,9 +13,11 @@ class NamedVoter(NamedTuple):
     node_id: int
     host: str
     port: int
+    listener: str
+    """The name of the inter-broker listener."""
 
     def voter(self, directory_id: bytes) -> Voter:
-        endpoint = Endpoint(LISTENER_NAME, self.host, self.port)
+        endpoint = Endpoint(self.listener, self.host, self.port)
         return Voter(ReplicaKey(self.node_id, directory_id), (endpoint,))
 
 
@@ -25,7 +25,9 @@ class Addresses:
     """The settings come first: operators change those. Then the voters in the log, and last what
     other nodes have reported of a leader."""
 
-    def __init__(self, named: Sequence[NamedVoter]) -> None:
+    def __init__(self, named: Sequence[NamedVoter], listener: str) -> None:
+        """`listener` is the name of the inter-broker listener."""
+        self._listener = listener
         self._named = {voter.node_id: (voter.host, voter.port) for voter in named}
         self._heard: dict[int, tuple[str, int]] = {}
 
@@ -38,5 +40,6 @@ class Addresses:
             return named
         for voter in voters.voters:
             if voter.key.node_id == node_id and voter.endpoints:
-                return voter.endpoints[0].host, voter.endpoints[0].port
+                own = [at for at in voter.endpoints if at.name == self._listener]
+                return (own or voter.endpoints)[0].address
         return self._heard.get(node_id)

@@ -110,7 +110,7 @@ def voters_record(voters: VoterSet) -> wire.VotersRecord:
             wire.Voter(
                 voter.key.node_id,
                 voter.key.directory_id,
-                [wire.Endpoint(*endpoint) for endpoint in voter.endpoints],
+                [wire.Endpoint(at.name, at.host, at.port) for at in voter.endpoints],
                 wire.KRaftVersionFeature(0, 1),
             )
             for voter in voters.voters

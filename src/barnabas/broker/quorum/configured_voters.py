@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barnabas.broker.net.listeners import parse_listener
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.broker.settings.named_listeners import parse_address
+from barnabas.metadata.config_values import InvalidConfigError
 from barnabas.wire.endpoint import Address
 
 SETTING = "controller.quorum.voters"
@@ -27,30 +28,26 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
     voters = parse_voters(text)
     node_id = config.node.node_id
     own = next((voter for voter in voters if voter.id == node_id), None)
+    listener = config.listeners.inter_broker
+    listen = listener.address
     if own is not None:
-        listen = parse_listener(config.node.listeners, "listeners")
         if not listen.port:
             raise ConfigError(
-                f"listeners={listen}: a voter needs a port that other nodes know, "
+                f"listeners={config.node.listeners}: a voter needs a port that other nodes know, "
                 f"{own.address.port} by {SETTING}"
             )
-        advertised = config.node.advertised_listeners
-        reached = [listen]
-        if advertised is not None:
-            reached.append(parse_listener(advertised, "advertised.listeners"))
-        if own.address.port not in [address.port for address in reached]:
+        reached = {listen.port, (listener.advertised or listen).port}
+        if own.address.port not in reached:
             raise ConfigError(
                 f"{SETTING}={text}: node {node_id} is to be reached at {own.address}, and this is "
                 f"node {node_id} and listens at {listen}; give the port with --listen, or "
                 "another number with --id"
             )
-    elif voters and config.node.advertised_listeners is None:
-        listen = parse_listener(config.node.listeners, "listeners")
-        if listen.is_wildcard:
-            raise ConfigError(
-                f"listeners={listen}: other nodes need an address to connect to; "
-                "give advertised.listeners=HOST:PORT, or --advertise"
-            )
+    elif voters and listener.advertised is None and listen.is_wildcard:
+        raise ConfigError(
+            f"listeners={config.node.listeners}: other nodes need an address to connect to; "
+            "give advertised.listeners=HOST:PORT, or --advertise"
+        )
     return voters
 
 
@@ -72,12 +69,20 @@ def parse_voters(text: str | None) -> list[Voter]:
 
 def _parse_voter(part: str, text: str) -> Voter:
     number, separator, address = part.partition("@")
-    if not separator or not number.isdecimal() or int(number) >= 1 << 31:
+    if (
+        not separator
+        or "://" in address  # the protocol is that of inter.broker.listener.name
+        or not number.isdecimal()
+        or int(number) >= 1 << 31
+    ):
         raise ConfigError(
             f"{SETTING}={text}: {part!r} is not ID@HOST:PORT, for example "
             "1@host1:9092,2@host2:9092,3@host3:9092"
         )
-    where = parse_listener(address, SETTING)
+    try:
+        where = parse_address(address, f"{SETTING}={text}")
+    except InvalidConfigError as error:
+        raise ConfigError(str(error)) from None
     if where.is_wildcard or not where.port:
         raise ConfigError(
             f"{SETTING}={text}: {address!r} is not an address that other nodes can connect to"

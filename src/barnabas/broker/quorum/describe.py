@@ -138,7 +138,7 @@ def who_answers(answer: DescribeQuorumResponse) -> ReplicaKey | None:
 
 def _answer(partition: PartitionResult, voters: VoterSet | None = None) -> DescribeQuorumResponse:
     nodes = [
-        Node(voter.key.node_id, [Listener(*endpoint) for endpoint in voter.endpoints])
+        Node(voter.key.node_id, [Listener(at.name, at.host, at.port) for at in voter.endpoints])
         for voter in (voters.voters if voters else ())
     ]
     topic = TopicResult(CLUSTER_METADATA, [partition])

@@ -27,7 +27,7 @@ from barnabas.broker.quorum.describe import METADATA_QUESTION, NOT_FORMED, who_a
 from barnabas.broker.quorum.messages.fields import only_partition
 from barnabas.log.directory.data_directory import encode_id
 from barnabas.raft import ReplicaKey, Voter, VoterSet
-from barnabas.wire.endpoint import Endpoint
+from barnabas.wire.endpoint import Address, Endpoint
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -89,7 +89,7 @@ class Formation:
             if self._loop.time() >= say_at:
                 say_at = self._loop.time() + _SAY_EVERY_S
                 missing = [self._named[node] for node in self._others if node not in first]
-                who = ", ".join(f"node {node} ({host}:{port})" for node, host, port in missing)
+                who = ", ".join(f"node {node} ({host}:{port})" for node, host, port, _ in missing)
                 logger.info(
                     "waiting for %s: a new cluster starts once all its voters are running",
                     who or "the others",
@@ -191,11 +191,15 @@ class Formation:
     def _has_another_of_this_id(self, node_id: int, cluster: DescribeClusterResponse) -> bool:
         mine = self._named.get(self._me.node_id)
         for broker in cluster.brokers:
-            at = NamedVoter(broker.broker_id, broker.host, broker.port)
-            if mine is not None and mine.node_id == at.node_id and mine != at:
+            at = Address(broker.host, broker.port)
+            if (
+                mine is not None
+                and mine.node_id == broker.broker_id
+                and at != (mine.host, mine.port)
+            ):
                 self._flaws.append(
-                    f"node {node_id} is of a cluster whose node {at.node_id} is up at "
-                    f"{at.host}:{at.port}, not at {mine.host}:{mine.port}"
+                    f"node {node_id} is of a cluster whose node {mine.node_id} is up at "
+                    f"{at}, not at {mine.host}:{mine.port}"
                 )
                 return True
         return False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from random import Random
 
+from barnabas.broker.net.listener import OPEN
 from barnabas.broker.net.peers import Peers
 from barnabas.broker.quorum.addresses import Addresses, NamedVoter
 from barnabas.broker.quorum.checkpoint import check_checkpoint
@@ -18,6 +19,7 @@ from barnabas.broker.quorum.state_machine import Callbacks
 from barnabas.broker.quorum.storage import QuorumStorage
 from barnabas.broker.quorum.voter_probe import Answer, VoterProbe, probe_voters
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
 from barnabas.broker.runtime.loop_stalls import LoopStalls
 from barnabas.log import DataDirectory, Disk, StorageError
 from barnabas.log.errors import storage_errors
@@ -48,6 +50,7 @@ class Quorum:
         peers: Peers,
         voters: Sequence[tuple[int, str, int]],
         config: RaftConfig,
+        listener: str = OPEN.name,
         on_restore: Callable[[list[MetadataRecord], int], None],
         on_commit: Callable[[list[MetadataRecord], int], None],
         on_leadership: Callable[[int | None], None],
@@ -57,6 +60,7 @@ class Quorum:
         snapshot_records: int = 20_000,
     ) -> None:
         """`voters` are those named in the settings: node id, host, port; none: this node alone.
+        `listener` is the name of the inter-broker listener.
 
         `on_restore` gets records that replace all state, and the offset behind them. `on_commit`
         gets records (none, if only the log's own were committed) and the offset behind them.
@@ -70,19 +74,21 @@ class Quorum:
         self.loop = loop
         self.clock = clock
         self.stalls = LoopStalls(loop, clock)
+        self.write_times = Histogram(DELAYS_S)
+        """Of writes to the metadata log, each with its sync."""
         self.peers = peers
         self.me = ReplicaKey(node_id, data.directory_id)
         self._data = data
         self._random = random
         self._executor = executor
-        self._named = [NamedVoter(*voter) for voter in voters]
+        self._named = [NamedVoter(*voter, listener) for voter in voters]
         self.config = config
         self._snapshot_records = snapshot_records
         self._callbacks = Callbacks(
             on_restore, on_commit, on_leadership, on_leader_change, on_failure, snapshot
         )
         self._storage = QuorumStorage(disk, data.partition_path(CLUSTER_METADATA, 0), clock)
-        self._addresses = Addresses(self._named)
+        self._addresses = Addresses(self._named, listener)
         self._shell: RaftShell | None = None
 
     async def start(self) -> None:
@@ -150,6 +156,7 @@ class Quorum:
             peers=self.peers,
             config=self.config,
             stalls=self.stalls,
+            write_times=self.write_times,
             callbacks=self._callbacks,
             snapshot_records=self._snapshot_records,
             on_tick=self._on_tick,

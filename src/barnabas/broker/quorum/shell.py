@@ -20,6 +20,7 @@ from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
 from barnabas.broker.quorum.storage import QuorumStorage
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.histogram import Histogram
 from barnabas.broker.runtime.loop_stalls import NOTICED_MS, LoopStalls
 from barnabas.log import StorageError
 from barnabas.metadata.records import MetadataRecord, encode_metadata_record
@@ -57,6 +58,7 @@ class RaftShell:
         config: RaftConfig,
         stalls: LoopStalls,
         callbacks: Callbacks,
+        write_times: Histogram,
         snapshot_records: int,
         on_tick: Callable[[], None],
         on_endpoint: Callable[[int, str, int], None],
@@ -75,7 +77,9 @@ class RaftShell:
         self._callbacks = callbacks
         self._on_tick = on_tick
         self._on_endpoint = on_endpoint
-        self._writer = Writer(loop, executor, storage, self._durable, self._failed)
+        self._writer = Writer(
+            loop, executor, storage, self._durable, self._failed, clock, write_times
+        )
         self.state_machine = StateMachine(callbacks, snapshot_records)
         self._proposals = Proposals(loop)
         self._asked: dict[int, Future[Any]] = {}

@@ -107,6 +107,7 @@ class QuorumStorage:
             refuse_loss(self._disk, self._directory, start_offset, synced.value)
         log = Log.open(self._disk, self._directory, self._config, self._clock.now_ms())
         self._log = log
+        self._cut_garbled(log, log.log_end_offset if synced.is_new else synced.value)
         if log.log_end_offset < start_offset:
             # A crash came between storing a leader's snapshot and restarting the log behind it.
             log.truncate_fully_and_start_at(start_offset)
@@ -115,6 +116,25 @@ class QuorumStorage:
             self._disk.sync_directory(directory)
         synced.set(log.log_end_offset)
         return log
+
+    def _cut_garbled(self, log: Log, synced_offset: int) -> None:
+        """Cut off entries with epochs that can't be: a power loss has garbled what was not synced.
+
+        The CRC does not cover epochs, and a replica with a later one would win elections.
+        """
+        garbled = [log.suspect_epochs_from]
+        if self._disk.exists(f"{self._directory}/{ELECTION_FILE}"):
+            garbled.append(log.start_of_epoch_above(self._stored_election().epoch))
+        first = min((offset for offset in garbled if offset is not None), default=None)
+        if first is None:
+            return
+        if first >= synced_offset:
+            log.truncate_to(first)
+        elif log.suspect_epochs_from is not None:
+            raise StorageError(
+                f"{self._directory} has an entry at offset {log.suspect_epochs_from} whose epoch "
+                "is damaged; restore it from a backup"
+            )
 
     def _latest_snapshot(self) -> Snapshot | None:
         """The bootstrap checkpoint does not count: it covers no entries."""
@@ -173,11 +193,15 @@ class QuorumStorage:
             ) from error
         return entries
 
+    def _stored_election(self) -> ElectionState:
+        path = f"{self._directory}/{ELECTION_FILE}"
+        if not self._disk.exists(path):
+            return ElectionState()
+        return decode_election(path, self._disk.read_file(path))
+
     def _election(self, last_epoch: int) -> ElectionState:
         path = f"{self._directory}/{ELECTION_FILE}"
-        election = ElectionState()
-        if self._disk.exists(path):
-            election = decode_election(path, self._disk.read_file(path))
+        election = self._stored_election()
         if last_epoch > MAX_EPOCH:
             raise StorageError(
                 f"the log in {self._directory} has entries of epoch {last_epoch}, which no "

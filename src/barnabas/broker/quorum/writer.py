@@ -12,6 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from barnabas.broker.quorum.storage import NoRoom, QuorumStorage
+from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.histogram import Histogram
 from barnabas.log import StorageError
 from barnabas.raft import Write
 
@@ -30,8 +32,13 @@ class Writer:
         storage: QuorumStorage,
         on_durable: Callable[[int], None],
         on_failure: Callable[[StorageError], None],
+        clock: Clock,
+        times: Histogram,
     ) -> None:
-        """`on_durable` gets the sequence number of the last durable write."""
+        """`on_durable` gets the sequence number of the last durable write, `times` the seconds
+        that each job took."""
+        self._clock = clock
+        self._times = times
         self._loop = loop
         self._executor = executor
         self._storage = storage
@@ -58,11 +65,13 @@ class Writer:
     def _write(self, writes: list[Write]) -> None:
         self._retry = None
         sequence = writes[-1].sequence
+        began = self._clock.steady_s()
         self._job = self._loop.run_in_executor(self._executor, self._storage.write, writes)
-        self._job.add_done_callback(lambda job: self._done(job, writes, sequence))
+        self._job.add_done_callback(lambda job: self._done(job, writes, sequence, began))
 
-    def _done(self, job: "Future[None]", writes: list[Write], sequence: int) -> None:
+    def _done(self, job: "Future[None]", writes: list[Write], sequence: int, began: float) -> None:
         self._job = None
+        self._times.observe(self._clock.steady_s() - began)
         if self._is_stopped or job.cancelled():
             return
         error = job.exception()

@@ -5,10 +5,12 @@ replica_opener              opens, recovers and examines the log of a replica
 replica_directories         directories without a replica, and replicas without a directory
 clean_shutdown              flushes and closes all logs
 partition                   one replica: its log, its role, its high watermark
+replica_role                leads or follows, as the image says
 replica_truncation          truncates a replica's log, and its high watermark with it
 leader_appender             appends while this node leads
 replica_doubt               whether a replica may lack acknowledged records, and what follows
 partition_host              what the partitions of a node share
+replication_throttles       which replicas are throttled while they catch up
 topic_settings              what a topic's settings mean for its replicas
 append_limits               what a topic's settings allow a producer to send
 commit_waits, flush_waits   requests that wait for the high watermark, or for a flush

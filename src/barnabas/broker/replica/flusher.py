@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
 from barnabas.log import FlushJob, StorageError
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,8 @@ class Flusher:
         self._timers: dict[Partition, tuple[int, TimerHandle]] = {}
         """The deadline and its timer."""
         self._running: dict[Future[None], None] = {}
+        self.times = Histogram(DELAYS_S)
+        """Of each flush, with its wait for a thread."""
 
     def appended(self, partition: Partition) -> None:
         """Called after every append to a partition whose topic sets `flush.*`.
@@ -48,12 +51,16 @@ class Flusher:
             return
         if job is None:
             return
+        began = self._clock.steady_s()
         future = self._loop.run_in_executor(self._executor, job.run)
         self._running[future] = None
-        future.add_done_callback(lambda done: self._finished(done, partition, job))
+        future.add_done_callback(lambda done: self._finished(done, partition, job, began))
 
-    def _finished(self, done: Future[None], partition: Partition, job: FlushJob) -> None:
+    def _finished(
+        self, done: Future[None], partition: Partition, job: FlushJob, began: float
+    ) -> None:
         self._running.pop(done, None)
+        self.times.observe(self._clock.steady_s() - began)
         if partition.deleted:
             return
         try:

@@ -3,8 +3,9 @@
 A partition whose directory is gone, or whose log ends before the high watermark in this file, has
 lost acknowledged records. The file has Kafka's name and nearly its format: a version, the number of
 lines, and a line "topic partition offset id" for each replica. The topic's id distinguishes it from
-an earlier topic of that name. The file is not synced: a killed process loses nothing of it, and
-after a power loss other rules apply anyway (`replica_trust`).
+an earlier topic of that name. The file is synced: a topic that sets `flush.*` is trusted after a
+power loss, so that its damage must be noticed then too. If the file itself is damaged, it is
+unknown what a replica had acknowledged.
 
 Only partitions that have moved since the last write are visited, so idle ones cost nothing.
 """
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 _FILE = "replication-offset-checkpoint"
 _VERSION = 1
+UNKNOWN = -1
+"""In place of an offset: the replica may have acknowledged more than its log has."""
 
 Key = tuple[str, int]
 Mark = tuple[bytes, int]
@@ -45,7 +48,9 @@ class HighWatermarkCheckpoint:
     def __init__(self, disk: Disk, directory: str) -> None:
         self._disk = disk
         self._path = f"{directory}/{_FILE}"
-        self._marks: dict[Key, Mark] = _read(disk, self._path)
+        found = _read(disk, self._path)
+        self._is_damaged = found is None
+        self._marks: dict[Key, Mark] = found or {}
         self._unclaimed = set(self._marks)
         """Replicas in the file that are not opened yet."""
         self.moved: dict[Replica, None] = {}
@@ -57,15 +62,20 @@ class HighWatermarkCheckpoint:
         self._is_writing = False
 
     def acknowledged(self, topic: str, topic_id: bytes, index: int) -> int:
-        """The replica's high watermark when the file was written; 0 if it has no line."""
+        """The replica's high watermark when the file was written; 0 if it has no line, and
+        `UNKNOWN` if the file was damaged."""
         known_id, offset = self._marks.get((topic, index), (b"", 0))
-        return offset if known_id == topic_id else 0
+        if known_id == topic_id:
+            return offset
+        return UNKNOWN if self._is_damaged else 0
 
     def opened(self, partition: Replica) -> None:
         key = partition.topic, partition.index
         self._unclaimed.discard(key)
         if key not in self._marks or self._marks[key][0] != partition.topic_id:
-            self._marks[key] = partition.topic_id, partition.high_watermark
+            is_unknown = self._is_damaged and bool(partition.doubt)
+            offset = UNKNOWN if is_unknown else partition.high_watermark
+            self._marks[key] = partition.topic_id, offset
             self._has_changed = True
 
     def removed(self, topic: str, index: int) -> None:
@@ -76,7 +86,11 @@ class HighWatermarkCheckpoint:
             self.is_stale.set()
 
     def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
-        """Drop lines of replicas that are not opened by now and that this node does not keep."""
+        """Drop lines of replicas that are not opened by now and that this node does not keep.
+
+        Replicas that are opened from now on are new.
+        """
+        self._is_damaged = False
         for key in list(self._unclaimed):
             if not is_kept(*key):
                 self.removed(*key)
@@ -102,7 +116,7 @@ class HighWatermarkCheckpoint:
             return None
         self._has_changed, self._is_writing = False, True
         marks = dict(self._marks)
-        return lambda: self._disk.replace_file(self._path, encode(marks))
+        return lambda: self._disk.replace_file(self._path, encode(marks), sync=True)
 
     def written(self, error: OSError | None) -> None:
         self._is_writing = False
@@ -127,8 +141,8 @@ def encode(marks: dict[Key, Mark]) -> bytes:
     return f"{_VERSION}\n{len(lines)}\n{''.join(lines)}".encode()
 
 
-def _read(disk: Disk, path: str) -> dict[Key, Mark]:
-    """The content of the file; empty if it is missing or can't be parsed."""
+def _read(disk: Disk, path: str) -> dict[Key, Mark] | None:
+    """The content of the file; empty if it is missing, None if it can't be parsed."""
     if not disk.exists(path):
         return {}
     try:
@@ -141,5 +155,5 @@ def _read(disk: Disk, path: str) -> dict[Key, Mark]:
             found[topic, int(index)] = bytes.fromhex(topic_id), int(offset)
         return found
     except (OSError, ValueError) as error:
-        logger.warning("%s can't be used: %s; replicas are not compared with it", path, error)
-        return {}
+        logger.error("%s is damaged (%s): replicas that were not closed are in doubt", path, error)
+        return None

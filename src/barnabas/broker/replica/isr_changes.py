@@ -76,6 +76,8 @@ class IsrChanges:
         self._unanswered: dict[Partition, IsrChange] = {}
         self._woken: Future[None] | None = None
         self._tasks: list[Task[None]] = []
+        self.shrunk = self.expanded = self.failed = 0
+        """Changes of in-sync sets that the controller has made, and requests without an answer."""
 
     def enqueue(self, partition: Partition) -> None:
         """Queue a partition whose in-sync set may have to change: `on_follower_ready`."""
@@ -146,6 +148,7 @@ class IsrChanges:
             )
         except (OSError, StorageError) as error:
             logger.info("the controller can't be asked to change in-sync sets: %s", error)
+            self.failed += 1
             self._unanswered = changes
             return False
         assert isinstance(response, AlterPartitionResponse)
@@ -167,6 +170,10 @@ class IsrChanges:
                 and result.partition_epoch <= change.partition_epoch
             ):
                 self._refused(partition, change, ErrorCode(result.error_code))
+            elif result.error_code == ErrorCode.NONE:
+                grown = len(change.isr) - len(partition.isr)
+                self.shrunk += grown < 0
+                self.expanded += grown > 0
         return not self._unanswered
 
     @staticmethod

@@ -9,6 +9,7 @@ import logging
 from asyncio import AbstractEventLoop, sleep
 from concurrent.futures import Executor
 
+from barnabas.broker.replica.compaction_backlog import CompactionBacklog
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.clock import Clock
@@ -32,6 +33,7 @@ class LogCleaner:
         clock: Clock,
         config: BrokerConfig,
         partitions: Partitions,
+        backlog: CompactionBacklog,
         label: str,
     ) -> None:
         """`label` is the suffix of this cleaner's files."""
@@ -42,6 +44,7 @@ class LogCleaner:
         self._clock = clock
         self._config = config
         self._partitions = partitions
+        self._backlog = backlog
         self._label = label
         self._resting: dict[Partition, int] = {}
         """Partitions whose compaction failed, and until when they are skipped."""
@@ -76,6 +79,7 @@ class LogCleaner:
     async def _dirtiest(self) -> Partition | None:
         """The partition that needs compaction most; None if none does."""
         most, found = 0.0, None
+        due = 0
         for partition in self._partitions:
             if partition.deleted or "compact" not in partition.log.config.cleanup_policy:
                 continue
@@ -90,6 +94,7 @@ class LogCleaner:
                 logger.error("%s-%d: %s", partition.topic, partition.index, error)
                 self._resting[partition] = self._now_ms() + _REST_MS
                 continue
+            due += urgency > 0
             if urgency > most:
                 most, found = urgency, partition
             await sleep(0)
@@ -98,6 +103,7 @@ class LogCleaner:
             for partition, until_ms in self._resting.items()
             if until_ms > self._now_ms() and not partition.deleted
         }
+        self._backlog.looked(due, most, len(self._resting))
         return found
 
     async def _compact(self, partition: Partition) -> None:
@@ -118,6 +124,7 @@ class LogCleaner:
             return
         self._tell_unreadable(partition, result)
         await self._swap_in(partition, log.compaction.begin_swap(job, result))
+        self._backlog.compacted(result.freed_bytes)
         logger.info(
             "%s-%d compacted up to offset %d: %d keys, %.1f of %.1f MB removed",
             partition.topic,

@@ -7,24 +7,25 @@ topic that sets `flush.*` counts only what it has flushed.
 read_committed consumers stop at the last stable offset: the high watermark, or the first offset of
 the oldest transaction whose marker is not below it. So it only moves when the high watermark does.
 
-Only the metadata image decides which replica leads and which are in sync (`apply`). In one epoch a
-replica either leads or follows; when its leadership ends, all waits for a commit end.
+Only the metadata image decides which replica leads and which are in sync (`replica_role`). In one
+epoch a replica either leads or follows; when its leadership ends, all waits for a commit end.
 """
 
 import logging
 from asyncio import Future
 
+from barnabas.broker.quotas.replication_quota import ReplicationQuota
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.commit_waits import CommitWaits, Done, commit_future
 from barnabas.broker.replica.flush_waits import FlushWaits
 from barnabas.broker.replica.leader_appender import LeaderAppender
 from barnabas.broker.replica.limited_log import LimitedLog
 from barnabas.broker.replica.partition_host import PartitionHost
-from barnabas.broker.replica.replica_doubt import ReplicaDoubt, doubt_unless_refetched
-from barnabas.broker.replica.replica_truncation import truncate_damaged, truncate_suspect
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.broker.replica.replica_role import apply_image
 from barnabas.broker.replica.watchers import ReplicaWatcher, Watcher
 from barnabas.log import DeleteJob, Log, LogConfig, StorageError
-from barnabas.metadata.partition_image import RECOVERING, PartitionImage
+from barnabas.metadata.partition_image import PartitionImage
 from barnabas.replication import IsrChange, LeaderState
 from barnabas.wire.errors import ErrorCode
 
@@ -43,10 +44,12 @@ class Partition:
         "_read_errors",
         "_waits",
         "appender",
+        "bytes_out",
         "deleted",
         "doubt",
         "flush_required",
         "flush_waits",
+        "follower_throttle",
         "high_watermark",
         "host",
         "index",
@@ -54,10 +57,12 @@ class Partition:
         "isr",
         "leader_epoch",
         "leader_id",
+        "leader_throttle",
         "leading",
         "limits",
         "log",
         "partition_epoch",
+        "replica_bytes_out",
         "replica_watchers",
         "replicas",
         "topic",
@@ -83,6 +88,12 @@ class Partition:
         self.watchers: dict[Watcher, None] = {}
         self.replica_watchers: dict[ReplicaWatcher, None] = {}
         """In order of arrival, so that simulations are deterministic."""
+        self.leader_throttle: ReplicationQuota | None = None
+        """Limits what replicas that are not in sync read from this one."""
+        self.follower_throttle: ReplicationQuota | None = None
+        """Limits what this replica copies while it is not in sync."""
+        self.bytes_out = self.replica_bytes_out = 0
+        """Bytes of records sent to consumers, and to followers."""
         self.deleted = False
         self.high_watermark = log.committed_offset
         self.leader_id = self.leader_epoch = self.partition_epoch = -1
@@ -112,55 +123,11 @@ class Partition:
         return self.leading is not None
 
     def apply(self, image: PartitionImage) -> bool:
-        """Apply the metadata image. True if the leader epoch has changed.
+        """Apply the metadata image: see `replica_role`. True if the leader epoch has changed.
 
-        Raises `StorageError` if it can't become a follower because of the disk; then nothing has
-        changed.
+        Raises `StorageError`; then nothing has changed.
         """
-        if image.partition_epoch <= self.partition_epoch:
-            return False
-        if image.leader == self.host.node_id and not self.is_leader:
-            doubt_unless_refetched(self)
-        # A replica whose log is in doubt does not become the leader: followers would truncate
-        # theirs to it.
-        may_lead = image.leader == self.host.node_id and (
-            not self.doubt or self.is_leader or self.doubt.must_lead
-        )
-        leadership_changed = image.leader_epoch != self.leader_epoch or (
-            may_lead and self.leading is None
-        )
-        self.is_recovering = image.leader_recovery_state == RECOVERING
-        # This comes first: if the disk fails, the whole change is retried.
-        if leadership_changed and image.leader not in (-1, self.host.node_id):
-            if not self.doubt.is_only_hole:
-                truncate_suspect(self)
-        elif leadership_changed and may_lead and self.is_recovering and len(image.replicas) > 1:
-            truncate_damaged(self)
-        self.partition_epoch = image.partition_epoch
-        self.replicas, self.isr = image.replicas, image.isr
-        if leadership_changed:
-            self.leader_epoch, self.leader_id = image.leader_epoch, image.leader
-            if may_lead:
-                self._lead()
-            else:
-                self._follow()
-        leading = self.leading
-        if leading is not None:
-            now_ms = self.host.clock.steady_ms()
-            leading.assigned(
-                image.replicas,
-                image.isr,
-                image.partition_epoch,
-                now_ms,
-                is_recovering=self.is_recovering,
-                has_eligible=bool(image.elr),
-            )
-            self.maybe_advance_high_watermark()
-            if leading.is_change_due(self.high_watermark, self.log.log_end_offset, now_ms):
-                self.host.on_follower_ready(self)
-        if leadership_changed:
-            self.notify()
-        return leadership_changed
+        return apply_image(self, image)
 
     def sent(self, node_id: int, offset: int) -> None:
         """A follower is sent records. If it fetches the same ones again and again, they may be
@@ -176,33 +143,16 @@ class Partition:
     def log_end(self) -> tuple[int, int]:
         """The epoch of the last record, and the log end offset: what an election compares.
 
-        Records behind damage do not count.
+        Records behind damage do not count, and no record is of a later epoch than the leader's.
         """
         log = self.log
         first_lost = log.lost_ranges.first_offset
         if first_lost is not None:
-            return log.leader_epoch_for(first_lost - 1), first_lost
-        return log.last_epoch, log.log_end_offset
+            return self._possible_epoch(log.leader_epoch_for(first_lost - 1)), first_lost
+        return self._possible_epoch(log.last_epoch), log.log_end_offset
 
-    def _lead(self) -> None:
-        host = self.host
-        # Others copy what this log has now, but a hole in it has to be filled by another replica.
-        self.doubt.suspect_from = self.log.lost_ranges.first_offset
-        self.log.appender.begin_epoch(self.leader_epoch)
-        self.leading = LeaderState(
-            host.node_id,
-            self.leader_epoch,
-            self.log.log_end_offset,
-            host.replica_lag_time_max_ms,
-            host.broker_epoch_of,
-        )
-
-    def _follow(self) -> None:
-        if self.leading is not None:
-            # The replica may have begun an epoch in which it appended nothing.
-            self.log.truncate_to(self.log.log_end_offset)
-        self.leading = None
-        self._fail_waits(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    def _possible_epoch(self, epoch: int) -> int:
+        return epoch if self.leader_epoch < 0 else min(epoch, self.leader_epoch)
 
     def log_refusal(self, error: Exception, now_ms: int) -> None:
         """Log that the disk failed, at a limited rate: producers retry many times a second."""
@@ -339,6 +289,11 @@ class Partition:
         for watcher in (*self.watchers, *self.replica_watchers):
             watcher.partition_moved(self)
 
+    def resume_followers(self) -> None:
+        """Followers that were throttled may read on."""
+        for follower in tuple(self.replica_watchers):
+            follower.partition_moved(self)
+
     def when_committed(self, next_offset: int, timeout_ms: int | None, done: Done) -> None:
         """Call `done` when the high watermark reaches `next_offset`, which is a log end offset.
 
@@ -361,7 +316,8 @@ class Partition:
         self.when_committed(next_offset, None, done)
         return future
 
-    def _fail_waits(self, error: ErrorCode) -> None:
+    def fail_waits(self, error: ErrorCode) -> None:
+        """End all waits for a commit or a flush."""
         if self._waits is not None:
             self._waits.fail(error)
         self.flush_waits.cancel()
@@ -374,7 +330,7 @@ class Partition:
 
     def give_up(self) -> None:
         """Fail all waits for a commit: the disk has failed."""
-        self._fail_waits(ErrorCode.KAFKA_STORAGE_ERROR)
+        self.fail_waits(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def checkpoint(self) -> None:
         """Write the log's checkpoint files. Raises `StorageError`."""
@@ -393,4 +349,4 @@ class Partition:
         self.notify()
         self.watchers.clear()
         self.replica_watchers.clear()
-        self._fail_waits(error)
+        self.fail_waits(error)

@@ -14,6 +14,7 @@ from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost, ignore, ignore_offline, never
 from barnabas.broker.replica.replica_directories import ReplicaDirectories
 from barnabas.broker.replica.replica_opener import ReplicaOpener
+from barnabas.broker.replica.replication_throttles import ReplicationThrottles
 from barnabas.broker.replica.topic_settings import topic_settings
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
@@ -95,6 +96,7 @@ class Partitions:
         self._directories = ReplicaDirectories(
             data, disk, node_id, self.high_watermarks, self.run_later
         )
+        self._throttles = ReplicationThrottles(loop, clock, config, node_id)
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
         self.by_encoded_name: dict[bytes, Replicas] = {}
@@ -182,6 +184,7 @@ class Partitions:
                         partitions[index] = partition
                         self.high_watermarks.opened(partition)
                         self._opener.suspects.discard((topic.topic_id, index))
+                        self._throttles.apply(partition, self.image.topic_configs(topic.name))
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
@@ -203,6 +206,11 @@ class Partitions:
     def has_suspects(self) -> bool:
         """Whether a replica that may have lost records could not be opened yet."""
         return bool(self._opener.suspects)
+
+    @property
+    def recovered_bytes(self) -> int:
+        """Bytes that were read to recover logs that were not closed."""
+        return self._opener.scanned_bytes
 
     def reapply(self, partition: Partition) -> None:
         """Apply the image to a replica once more."""
@@ -238,9 +246,11 @@ class Partitions:
     def reconfigure(self, topic: str) -> None:
         """Apply changed settings of the topic, or changed defaults."""
         log_config, limits = topic_settings(self._config, self.image, topic)
+        configs = self.image.topic_configs(topic)
         for partition in self.by_name.get(topic, ()):
             if partition is not None:
                 partition.configure(log_config, limits)
+                self._throttles.apply(partition, configs)
 
     def delete_topic(self, name: str, topic_id: bytes) -> Iterator[int]:
         """Hide the topic at once, and delete its files in the background.

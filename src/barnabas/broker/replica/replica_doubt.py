@@ -4,6 +4,7 @@ A replica in doubt leaves the in-sync set and the eligible leaders before this n
 fetches what it lacks from another replica.
 """
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from barnabas.broker.replica.replica_truncation import truncate_suspect
 
 if TYPE_CHECKING:
     from barnabas.broker.replica.partition import Partition
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -28,6 +31,8 @@ class ReplicaDoubt:
     """Where the log ended before its suspect records were truncated. The replica does not lead
     before it has caught up: the metadata log may still have to tell that the controller once
     elected it, before it knew of the doubt."""
+    committed_upto: int = 0
+    """The high watermark before that."""
     must_lead: bool = False
     """No other replica can lead: an incomplete log is better than none."""
 
@@ -45,9 +50,14 @@ class ReplicaDoubt:
         """
         return bool(self.reason) and not self.lacks_end
 
-    def caught_up(self) -> None:
-        """The leader has no more records than this replica."""
-        self.refetch_upto = 0
+    def caught_up(self, end_offset: int, leader_high_watermark: int) -> None:
+        """The leader had nothing to send to this replica, which ends at `end_offset`.
+
+        That alone does not tell that there is no more: a throttled leader sends nothing, and one
+        that has just begun may not know yet what is committed.
+        """
+        if end_offset >= leader_high_watermark >= self.committed_upto:
+            self.refetch_upto = self.committed_upto = 0
 
     def settle(self) -> None:
         """No other node relies on this replica any longer. Suspect records stay suspect until they
@@ -72,21 +82,30 @@ def doubt_unless_refetched(partition: "Partition") -> None:
         doubt_replica(partition, f"it ends at {end_offset}, and has not caught up since")
 
 
-def examine_epochs(partition: "Partition") -> None:
-    """Doubt a replica whose leader does not know the epoch of its last record.
+def examine_epochs(partition: "Partition", leader_epoch: int) -> None:
+    """Doubt a replica that is to lead, or to follow, in `leader_epoch` and has a later one.
 
-    A batch of a later epoch than the leader's can't be: its CRC does not cover the epoch, so that
-    is damaged.
+    There is no such batch: the CRC does not cover the epoch, so that is damaged.
     """
-    log, leader_epoch = partition.log, partition.leader_epoch
+    log = partition.log
     first = log.start_of_epoch_above(leader_epoch)
     if first is not None and not partition.doubt:
         partition.doubt.suspect_from = first
         doubt_replica(
             partition,
             f"its batch at offset {first} is of leader epoch {log.leader_epoch_for(first)}, and "
-            f"its leader is in epoch {leader_epoch}",
+            f"the leader's epoch is {leader_epoch}",
         )
+
+
+def adopt_epochs(partition: "Partition", leader_epoch: int) -> None:
+    """The replica leads in `leader_epoch`, with the only copy of batches whose epoch is damaged.
+
+    Followers refuse them, unless they get an epoch that can be. Raises `StorageError`.
+    """
+    changed = partition.log.epoch_repair.adopt(leader_epoch)
+    if changed:
+        logger.warning("%s: damaged leader epochs corrected: %d", partition.name, changed)
 
 
 def must_lead_in_doubt(partition: "Partition") -> bool:
@@ -100,19 +119,17 @@ def must_lead_in_doubt(partition: "Partition") -> bool:
 
 
 def settle_doubt(partition: "Partition") -> bool:
-    """No other node relies on this replica any longer. Returns whether it has to refetch from its
-    leader.
+    """No other node relies on this replica any longer. Returns whether it has to fetch, perhaps
+    again, from its leader.
 
     Raises `StorageError`.
     """
     # Without a leader, or if this node is to lead, the log is truncated when another node leads.
-    is_cut = (
-        partition.leading is None
-        and partition.doubt.suspect_from is not None
-        and partition.leader_id not in (-1, partition.host.node_id)
-    )
+    follows = partition.leading is None and partition.leader_id not in (-1, partition.host.node_id)
+    was_hole = partition.doubt.is_only_hole
+    is_cut = follows and partition.doubt.suspect_from is not None
     if is_cut:
         truncate_suspect(partition)
     partition.doubt.settle()
     partition.log.is_in_doubt = False
-    return is_cut
+    return is_cut or (follows and was_hole)

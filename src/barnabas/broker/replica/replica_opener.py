@@ -52,6 +52,8 @@ class ReplicaOpener:
         self._is_directory_new = is_directory_new
         self.suspects: set[tuple[bytes, int]] = set()
         """Replicas that could not be opened yet when the disk was suspect."""
+        self.scanned_bytes = 0
+        """Read to recover logs that were not closed."""
 
     def failed(self, topic_id: bytes, index: int) -> None:
         """A replica can't be opened. If the disk is suspect now, the replica remains so."""
@@ -84,6 +86,7 @@ class ReplicaOpener:
             self._disk, path, log_config, now_ms, files=self._files, power_lost=power_lost
         )
         if log.recovery is not None:
+            self.scanned_bytes += log.recovery.scanned_bytes
             _warn(topic.name, index, log.recovery)
         name = f"{topic.name}-{index}"
         doubt = ReplicaDoubt()
@@ -98,6 +101,7 @@ class ReplicaOpener:
                 was_there=was_there,
                 power_lost=power_lost,
                 is_directory_new=self._is_directory_new(),
+                leader_epoch=topic.partitions[index].leader_epoch,
             )
         log.configure(log_config)  # the settings may have changed since it was written
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
@@ -113,6 +117,13 @@ class ReplicaOpener:
 def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
     if recovery.lost:
         logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
+    if recovery.corrected_epochs:
+        logger.warning(
+            "%s-%d: damaged leader epochs corrected: %d",
+            topic,
+            index,
+            recovery.corrected_epochs,
+        )
     if recovery.scanned_bytes or recovery.dropped_segments:
         logger.warning(
             "%s-%d was not closed: scanned %d bytes, truncated %d",

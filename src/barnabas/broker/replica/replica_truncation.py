@@ -60,6 +60,7 @@ def truncate_suspect(partition: "Partition") -> None:
     if doubt.suspect_from is not None:
         is_damaged = bool(partition.log.lost_ranges)
         doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
+        doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
         truncate_to(partition, doubt.suspect_from, keep=is_damaged or partition.is_recovering)
         doubt.suspect_from = None
 

@@ -1,9 +1,9 @@
 """Whether a replica, as found on the disk, still has all records that it has acknowledged.
 
-Three things are evidence against it: a hole or damage in its log, a log end before its checkpointed
-high watermark (`high_watermark_checkpoint`), and a power loss, if it acknowledged records that were
-not synced. A topic that sets `flush.*` never does that, and has a marker file in the log's
-directory that says so.
+Three things are evidence against it: a hole or damage in its log, leader epochs included, a log
+end before its checkpointed high watermark (`high_watermark_checkpoint`, or damage to that file
+itself), and a power loss, if it acknowledged records that were not synced. A topic that sets
+`flush.*` never does that, and has a marker file in the log's directory that says so.
 
 A replica in doubt leaves the in-sync set before this node is unfenced, and fetches what it lacks
 from another. If it is the only replica, it continues with what it has, and consumers get an error
@@ -12,6 +12,7 @@ for what it lacks.
 
 import logging
 
+from barnabas.broker.replica.high_watermark_checkpoint import UNKNOWN
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.log import Log
 
@@ -19,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 POWER_LOST = "the machine lost power, and what was acknowledged may not have been on the disk"
 NEW_DIRECTORY = "its data directory is new"
+ACKNOWLEDGED_UNKNOWN = "what it had acknowledged is unknown, and it was not closed"
 
 
 def examine(
@@ -28,12 +30,13 @@ def examine(
     was_there: bool,
     power_lost: bool,
     is_directory_new: bool = False,
+    leader_epoch: int | None = None,
 ) -> ReplicaDoubt:
-    """Check a log that was just opened.
+    """Check a log that was just opened, of a partition that is in `leader_epoch`.
 
-    It had acknowledged the records below `acknowledged`. `was_there`: its directory existed.
-    `power_lost`: the machine may have lost unsynced writes, or the data directory is new: a new
-    one is trusted as little, and only the reason differs.
+    It had acknowledged the records below `acknowledged`, which may be `UNKNOWN`. `was_there`: its
+    directory existed. `power_lost`: the machine may have lost unsynced writes, or the data
+    directory is new: a new one is trusted as little, and only the reason differs.
     """
     suspect_from: int | None = None
     lacks_end = False
@@ -41,11 +44,19 @@ def examine(
     if log.lost_ranges:
         doubts.append(f"it has lost {log.lost_ranges}")
         suspect_from = log.lost_ranges.first_offset
+    garbled = _garbled_from(log, leader_epoch)
+    if garbled is not None:
+        doubts.append(f"the leader epoch of its batch at offset {garbled} is damaged")
+        suspect_from = garbled if suspect_from is None else min(suspect_from, garbled)
     end = log.log_end_offset
     expected = _expected_end(log, acknowledged)
     if expected > end:
         ended = f"it ends at {end}" if was_there else "its directory is gone"
         doubts.append(f"{ended}, and it had acknowledged all below {expected}")
+        suspect_from = end if suspect_from is None else suspect_from
+        lacks_end = True
+    if acknowledged == UNKNOWN and (log.recovery is not None or not was_there):
+        doubts.append(ACKNOWLEDGED_UNKNOWN)
         suspect_from = end if suspect_from is None else suspect_from
         lacks_end = True
     if power_lost and not log.is_flush_marked:
@@ -87,6 +98,13 @@ def accept_alone(
             name,
             log.lost_ranges,
         )
+
+
+def _garbled_from(log: Log, leader_epoch: int | None) -> int | None:
+    """The first batch whose leader epoch is not as it was: the CRC does not cover that."""
+    impossible = None if leader_epoch is None else log.start_of_epoch_above(leader_epoch)
+    found = [each for each in (impossible, log.suspect_epochs_from) if each is not None]
+    return min(found, default=None)
 
 
 def _expected_end(log: Log, acknowledged: int) -> int:

@@ -118,13 +118,24 @@ class Scrubber:
                 await sleep(_STEP_BYTES / rate)
         finally:
             job.close()
-        if job.rot is not None and not partition.deleted:
-            self._found(partition, job, job.rot)
+        if not partition.deleted and partition.log.scrub.is_current(job.segment):
+            if job.garbled:
+                self._correct(partition, job)
+            if job.rot is not None:
+                self._found(partition, job.rot)
 
-    def _found(self, partition: Partition, job: ScrubJob, rot: Rot) -> None:
+    def _correct(self, partition: Partition, job: ScrubJob) -> None:
+        """The log knows the leader epochs of its batches: no other replica is needed."""
+        corrected = partition.log.epoch_repair.correct(job.garbled)
+        logger.warning(
+            "%s: damaged leader epochs corrected: %d, the first at offset %d, which was %d",
+            partition.name,
+            corrected,
+            *next(iter(job.garbled.items())),
+        )
+
+    def _found(self, partition: Partition, rot: Rot) -> None:
         log = partition.log
-        if not log.scrub.is_current(job.segment):
-            return
         is_news = log.lost_ranges.at(rot.start) is None
         log.damage.mark_lost(*rot)
         if is_news:

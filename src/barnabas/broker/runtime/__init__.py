@@ -6,5 +6,6 @@ loop_stalls         how long the event loop has stood still
 child_process       long work in another process
 node_threads        the threads of a node, by the work that they do
 free_memory         gives memory back to the system
+log_format          one line for each message of the log
 standard_streams    output that may be closed or full
 """

@@ -25,3 +25,7 @@ class Clock:
     def steady_ms(self) -> int:
         """Wall-clock time at startup, advanced by a monotonic clock."""
         return (self._offset_ns + time.monotonic_ns()) // 1_000_000
+
+    def steady_s(self) -> float:
+        """For short times, such as that of one request."""
+        return time.perf_counter()

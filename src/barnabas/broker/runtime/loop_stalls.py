@@ -8,6 +8,7 @@ timeouts subtract the time counted here.
 from asyncio import AbstractEventLoop, TimerHandle
 
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
 
 _LOOK_EVERY_MS = 100
 NOTICED_MS = 50
@@ -21,6 +22,8 @@ class LoopStalls:
         self._timer: TimerHandle | None = None
         self._due_ms = 0
         self._total_ms = 0
+        self.delays = Histogram(DELAYS_S)
+        """How late the event loop was, in seconds, each time it was looked at."""
 
     def start(self) -> None:
         self._due_ms = self._clock.steady_ms() + _LOOK_EVERY_MS
@@ -40,5 +43,6 @@ class LoopStalls:
         return self._total_ms
 
     def _check(self) -> None:
+        self.delays.observe(max(0, self._clock.steady_ms() - self._due_ms) / 1000)
         self.total_ms()
         self.start()

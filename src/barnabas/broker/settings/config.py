@@ -4,26 +4,37 @@ from collections.abc import Mapping
 
 from barnabas.broker.settings.aliases import with_aliases
 from barnabas.broker.settings.component_settings import (
+    AuthorizerSettings,
     CleanerSettings,
     ConnectionSettings,
+    ConsumerGroupSettings,
     FetchSettings,
     GroupSettings,
     MembershipSettings,
+    MonitoringSettings,
     NodeSettings,
+    QuotaSettings,
     ReplicaSettings,
     ScrubberSettings,
+    ShareSettings,
+    TokenSettings,
     TopicCreationSettings,
     TransactionSettings,
     UpkeepSettings,
     read_settings,
 )
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
-from barnabas.broker.settings.named_listeners import with_one_listener
+from barnabas.broker.settings.group_limits import check_consumer_groups
+from barnabas.broker.settings.listener_overrides import ListenerOverrides
+from barnabas.broker.settings.named_listeners import BOOTSTRAP, read_listeners
+from barnabas.broker.settings.super_users import super_users
 from barnabas.broker.settings.time_units import in_milliseconds
 from barnabas.broker.settings.topic_settings import TopicSettings, read_topic_settings
 from barnabas.broker.settings.without_effect import is_about_security, why_without_effect
 from barnabas.controller.configs import BrokerSettings
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
+
+_CLIENT_AUTH = "ssl.client.auth"
 
 
 class ConfigError(ValueError):
@@ -38,11 +49,12 @@ class BrokerConfig:
         """What was set although it has no effect here, and why not."""
         try:
             properties = with_aliases(in_milliseconds(properties))
-            properties, left_out = with_one_listener(properties)
         except InvalidConfigError as error:
             raise ConfigError(str(error)) from None
         for name, text in properties.items():
-            why = why_without_effect(name)
+            if name == BOOTSTRAP or ListenerOverrides.is_one(name):
+                continue
+            why = None if name in BROKER_CONFIGS else why_without_effect(name)
             if why is not None:
                 self.without_effect[name] = why
                 continue
@@ -53,30 +65,59 @@ class BrokerConfig:
             except InvalidConfigError as error:
                 raise ConfigError(str(error)) from None
             why = BROKER_CONFIGS[name].without_effect
-            if why is not None:
+            if why is not None and text != BROKER_CONFIGS[name].default:
                 self.without_effect[name] = why
-        self.without_effect |= left_out
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
-        self.set_dynamic({})
-        self.settings = BrokerSettings(self.node.node_id, BROKER_CONFIGS, self.static)
+        try:
+            self._of_listeners = {
+                name: text for name, text in properties.items() if ListenerOverrides.is_one(name)
+            }
+            self.set_dynamic({})
+            super_users(self.authorizer.super_users)
+            self.listeners, left_out = read_listeners(self.node, properties)
+            left_out |= self._overrides.check([each.name for each in self.listeners], properties)
+        except InvalidConfigError as error:
+            raise ConfigError(str(error)) from None
+        self.without_effect |= left_out
+        self._signing_in = {each.name for each in self.listeners if each.protocol.has_sasl}
+        """As in Kafka, clients that sign in need no certificate, unless their listener says so."""
+        self.settings = BrokerSettings(
+            self.node.node_id, BROKER_CONFIGS, self.static | self._of_listeners
+        )
 
     def set_dynamic(self, changed: Mapping[str, str]) -> None:
         """Take over what was changed while running; everything else is as at the start."""
+        self._overrides = ListenerOverrides({**self._of_listeners, **changed}, BROKER_CONFIGS)
         values: dict[str, ConfigValue] = {}
         for name, config in BROKER_CONFIGS.items():
             values[name] = config.parse(changed.get(name, self.static.get(name, config.default)))
         self._values = values
         self.node = read_settings(NodeSettings, values)
+        self.authorizer = read_settings(AuthorizerSettings, values)
+        self.tokens = read_settings(TokenSettings, values)
         self.connections = read_settings(ConnectionSettings, values)
+        self.quotas = read_settings(QuotaSettings, values)
         self.fetch = read_settings(FetchSettings, values)
         self.replicas = read_settings(ReplicaSettings, values)
         self.cleaner = read_settings(CleanerSettings, values)
         self.scrubber = read_settings(ScrubberSettings, values)
         self.upkeep = read_settings(UpkeepSettings, values)
         self.groups = read_settings(GroupSettings, values)
+        self.consumer_groups = read_settings(ConsumerGroupSettings, values)
+        check_consumer_groups(self.consumer_groups)
         self.transactions = read_settings(TransactionSettings, values)
+        self.shares = read_settings(ShareSettings, values)
         self.topic_creation = read_settings(TopicCreationSettings, values)
         self.membership = read_settings(MembershipSettings, values)
+        self.monitoring = read_settings(MonitoringSettings, values)
+
+    def listener_values(self, name: str) -> Mapping[str, ConfigValue]:
+        """All settings as they are for one listener: `listener.name.NAME.SETTING` before
+        `SETTING`."""
+        own = self._overrides.of(name)
+        if name in self._signing_in and _CLIENT_AUTH not in own:
+            own = {**own, _CLIENT_AUTH: BROKER_CONFIGS[_CLIENT_AUTH].default}
+        return {**self._values, **own}
 
     def topic(self, configs: Mapping[str, str]) -> TopicSettings:
         """The settings of a topic: its own, or the broker's defaults for them."""
@@ -86,7 +127,7 @@ class BrokerConfig:
 def _refusal(name: str) -> str:
     if is_about_security(name):
         return (
-            f"{name} is not supported: connections are neither encrypted nor authenticated, and "
-            "there are no ACLs; remove the setting, and run the broker in a network that you trust"
+            f"{name} is not supported, and ignoring it would give a false sense of safety; remove "
+            "the setting. What there is: docs/security.md"
         )
     return f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"

@@ -1,7 +1,14 @@
 """Every setting a broker has. Names are Kafka's where Kafka has the setting."""
 
+from barnabas.broker.settings.consumer_group_definitions import CONSUMER_GROUP_CONFIGS
+from barnabas.broker.settings.monitoring_definitions import MONITORING_CONFIGS
+from barnabas.broker.settings.sasl_definitions import SASL_CONFIGS
+from barnabas.broker.settings.share_definitions import SHARE_CONFIGS
+from barnabas.broker.settings.tls_definitions import TLS_CONFIGS
+from barnabas.broker.settings.token_definitions import TOKEN_CONFIGS
 from barnabas.metadata.config_values import ConfigDef, ConfigType
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.wire.endpoint import SecurityProtocol
 
 _BOOLEAN = ConfigType.BOOLEAN
 _STRING = ConfigType.STRING
@@ -14,14 +21,36 @@ _OWN = (
         "listeners",
         _STRING,
         "localhost:9092",
-        "Address to listen on, HOST:PORT; port 0 takes a free port, host 0.0.0.0 all addresses",
+        "Addresses to listen on, HOST:PORT or NAME://HOST:PORT,...; port 0 takes a free port, host "
+        "0.0.0.0 all addresses",
     ),
     ConfigDef(
         "advertised.listeners",
         _STRING,
         None,
-        "Address that clients connect to, HOST:PORT. Default: the listener; with a wildcard host, "
-        "the address at which each client has reached the broker",
+        "Addresses that clients connect to, HOST:PORT or NAME://HOST:PORT,... Default: the "
+        "listeners; with a wildcard host, the address at which each client has reached the broker",
+    ),
+    ConfigDef(
+        "listener.security.protocol.map",
+        _STRING,
+        None,
+        "Security protocol of each listener, NAME:PROTOCOL,... Default: the name is the protocol",
+    ),
+    ConfigDef(
+        "inter.broker.listener.name",
+        _STRING,
+        None,
+        "Listener by which nodes reach each other. Default: the one that "
+        "security.inter.broker.protocol names, else PLAINTEXT, else the only one",
+    ),
+    ConfigDef(
+        "security.inter.broker.protocol",
+        _STRING,
+        None,
+        "Another way to name the listener by which nodes reach each other, if its name is a "
+        "protocol",
+        choices=tuple(SecurityProtocol.__members__),
     ),
     ConfigDef("log.dirs", _STRING, "barnabas-data", "Data directory"),
     ConfigDef(
@@ -43,6 +72,35 @@ _OWN = (
         None,
         "File with the secret by which nodes authenticate to each other, the same on every node. "
         "Default: cluster.secret in the data directory; a single-node cluster creates it",
+    ),
+    ConfigDef(
+        "initial.users.file",
+        _STRING,
+        None,
+        "File with users that a new cluster begins with, one on a line, as kafka-storage "
+        "--add-scram takes them; ignored by a cluster that exists. `barnabas security init` "
+        "writes it",
+    ),
+    ConfigDef(
+        "authorizer.class.name",
+        _STRING,
+        "",
+        "Turns access rules on, with the value "
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer. Default: everybody may do "
+        "everything",
+        choices=("", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+    ),
+    ConfigDef(
+        "super.users",
+        _STRING,
+        None,
+        "Principals that may do everything, whatever the access rules say: User:NAME;User:NAME...",
+    ),
+    ConfigDef(
+        "allow.everyone.if.no.acl.found",
+        _BOOLEAN,
+        "false",
+        "Whether everybody may use a resource that no access rule is about",
     ),
     ConfigDef(
         "broker.session.timeout.ms",
@@ -515,6 +573,37 @@ _OWN = (
     ),
 )
 
+_QUOTA_WINDOWS = (
+    ConfigDef(
+        "quota.window.num",
+        _INT,
+        "11",
+        "Number of windows over which the rates of clients are measured for quotas",
+        low=1,
+    ),
+    ConfigDef("quota.window.size.seconds", _INT, "1", "Length of each of these windows", low=1),
+    ConfigDef(
+        "controller.quota.window.num",
+        _INT,
+        "11",
+        "Number of windows whose worth controller_mutation_rate allows at once",
+        low=1,
+    ),
+    ConfigDef(
+        "controller.quota.window.size.seconds", _INT, "1", "Length of each of these windows", low=1
+    ),
+    ConfigDef(
+        "replication.quota.window.num",
+        _INT,
+        "11",
+        "Number of windows over which the rates of throttled replicas are measured",
+        low=1,
+    ),
+    ConfigDef(
+        "replication.quota.window.size.seconds", _INT, "1", "Length of each of these windows", low=1
+    ),
+)
+
 
 def _default_of_topics(config: ConfigDef) -> ConfigDef:
     """The broker's setting that gives a topic's setting its default."""
@@ -532,21 +621,34 @@ def _default_of_topics(config: ConfigDef) -> ConfigDef:
     )
 
 
-_THROTTLES = tuple(
+_THROTTLES = (
     ConfigDef(
-        name,
+        "leader.replication.throttled.rate",
         _LONG,
         "9223372036854775807",
-        "No effect: moves of replicas are not throttled",
+        "Bytes per second that replicas which catch up may read from this node, if their topic "
+        "names them in leader.replication.throttled.replicas",
         low=0,
         dynamic=True,
-        without_effect="moves of replicas are not throttled",
-    )
-    for name in (
+    ),
+    ConfigDef(
         "follower.replication.throttled.rate",
-        "leader.replication.throttled.rate",
+        _LONG,
+        "9223372036854775807",
+        "Bytes per second that replicas on this node which catch up may copy, if their topic names "
+        "them in follower.replication.throttled.replicas",
+        low=0,
+        dynamic=True,
+    ),
+    ConfigDef(
         "replica.alter.log.dirs.io.max.bytes.per.second",
-    )
+        _LONG,
+        "9223372036854775807",
+        "No effect: a node has one log directory",
+        low=0,
+        dynamic=True,
+        without_effect="a node has one log directory",
+    ),
 )
 """Kafka's own tool sets them for a move, and takes them back after it."""
 
@@ -557,5 +659,19 @@ _DEFAULTS_OF_TOPICS = tuple(
 
 BROKER_CONFIGS: dict[str, ConfigDef] = {
     config.name: config
-    for config in sorted((*_OWN, *_THROTTLES, *_DEFAULTS_OF_TOPICS), key=lambda config: config.name)
+    for config in sorted(
+        (
+            *_OWN,
+            *CONSUMER_GROUP_CONFIGS,
+            *MONITORING_CONFIGS,
+            *SASL_CONFIGS,
+            *SHARE_CONFIGS,
+            *TOKEN_CONFIGS,
+            *TLS_CONFIGS,
+            *_QUOTA_WINDOWS,
+            *_THROTTLES,
+            *_DEFAULTS_OF_TOPICS,
+        ),
+        key=lambda config: config.name,
+    )
 }

@@ -42,7 +42,8 @@ class TopicValues:
         config = TOPIC_CONFIGS[name]
         if name in self._configs:
             return config.parse(self._configs[name])
-        assert config.synonym is not None
+        if config.synonym is None:
+            return config.parse(config.default)
         return self._defaults[config.synonym]
 
     def number(self, name: str) -> int:

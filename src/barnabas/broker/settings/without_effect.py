@@ -1,16 +1,18 @@
 """Kafka's settings of a broker that have no effect here, with the reason that the log gives.
 
 A properties file written for Kafka has some of them, and none is worth refusing to start. Settings
-that protect data or say who may do what (`ssl.*`, `sasl.*`, `authorizer.class.name`, `remote.*`,
+that protect data or say who may do what (`ssl.*`, `sasl.*`, `remote.*`,
 ...) are not among them: who sets those relies on them.
 """
 
 _ONE_LOOP = "a node is one process with one event loop"
 _BUFFERS = "buffers and sockets are sized by the system"
 _NO_PURGATORY = "waiting requests are not collected in purgatories"
+_PEERS = "nodes authenticate to each other with cluster.secret.file, on every listener"
 _EVERY_NODE = "every node is a broker, and the voters are its controllers"
 _QUORUM = "the metadata quorum has fixed timing"
-_CLASSIC = "only classic groups are served"
+_STREAMS = "streams groups are not served"
+_SHARE_COORDINATOR = "the share coordinator works without it"
 _METRICS = "there are no metrics reporters"
 _FORMAT = "there is one message format, v2"
 _EXACT_ROLL = "segments are rolled at segment.ms exactly"
@@ -49,9 +51,12 @@ _NAMES_BY_REASON = {
         "producer.purgatory.purge.interval.requests",
         "share.fetch.purgatory.purge.interval.requests",
     ),
+    _PEERS: (
+        "sasl.mechanism.controller.protocol",
+        "sasl.mechanism.inter.broker.protocol",
+    ),
     _EVERY_NODE: (
         "controller.listener.names",
-        "inter.broker.listener.name",
         "process.roles",
     ),
     _QUORUM: (
@@ -103,24 +108,19 @@ _NAMES_BY_REASON = {
 }
 
 _PREFIXES = {
-    "group.consumer.": _CLASSIC,
-    "group.share.": _CLASSIC,
-    "group.streams.": _CLASSIC,
-    "share.coordinator.": _CLASSIC,
+    "group.share.": _SHARE_COORDINATOR,
+    "group.streams.": _STREAMS,
+    "share.coordinator.": _SHARE_COORDINATOR,
 }
 
 _SECURITY = (
-    "allow.everyone.if.no.acl.found",
     "authorizer.",
-    "connection.failed.authentication.delay.ms",
-    "connections.max.reauth.ms",
     "delegation.token.",
     "listener.name.",
     "principal.builder.class",
     "sasl.",
     "security.",
     "ssl.",
-    "super.users",
 )
 """Prefixes of settings that are refused because they would give a false sense of safety."""
 

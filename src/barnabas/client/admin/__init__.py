@@ -2,10 +2,14 @@
 
 admin_core        the core of `Admin`
 topics            created, grown, emptied, deleted; their size on disk
-configs           of topics and brokers
+configs           of topics, brokers and groups
 brokers           those that are registered, live or not
-groups            consumer groups from outside: listed, described, deleted
-group_offsets     committed offsets and lag of a group
+groups            groups of all types from outside: listed, described, deleted
+group_members     a group with its members, whatever its type
+classic_groups    groups of the classic protocol, described
+consumer_groups   groups of the consumer protocol, described
+share_groups      share groups, described; their start offsets
+group_offsets     committed offsets and lag of a group of any type, read and set
 descriptions      what `Admin` returns of topics and groups
 transactions      listed and described, their producers fenced
 active_producers  producers as partition leaders know them, hanging transactions
@@ -13,4 +17,5 @@ reassignments     replicas that move between brokers, leader elections
 replicas          log ends and eligible leaders
 placement         plans for where replicas should go
 quorum            the voters of the metadata log
+acls              access rules, and which of them decides
 """

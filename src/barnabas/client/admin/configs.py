@@ -1,4 +1,4 @@
-"""Configurations of topics and brokers."""
+"""Configurations of topics, brokers and groups."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -30,6 +30,7 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ConfigSource(IntEnum):
@@ -57,22 +58,29 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether it was set for this very topic or broker and is no inherited or built-in one."""
+        """Whether it was set for this very topic, broker or group, and not inherited."""
         return self.source in (
             ConfigSource.TOPIC,
             ConfigSource.DYNAMIC_BROKER,
             ConfigSource.DYNAMIC_DEFAULT_BROKER,
             ConfigSource.STATIC_BROKER,
+            ConfigSource.GROUP,
         )
 
 
-def resource_of(topic: str | None, broker: int | None) -> tuple[ResourceType, str]:
-    """What is meant by two arguments of which only one may be given."""
-    if topic is not None and broker is None:
-        return ResourceType.TOPIC, topic
-    if broker is not None and topic is None:
-        return ResourceType.BROKER, str(broker)
-    raise InvalidArgument("say whose configurations: topic=NAME or broker=NUMBER")
+def resource_of(
+    topic: str | None, broker: int | None, group: str | None = None
+) -> tuple[ResourceType, str]:
+    """What is meant by arguments of which only one may be given."""
+    named = (
+        (ResourceType.TOPIC, topic),
+        (ResourceType.BROKER, None if broker is None else str(broker)),
+        (ResourceType.GROUP, group),
+    )
+    given = [(kind, name) for kind, name in named if name is not None]
+    if len(given) != 1:
+        raise InvalidArgument("say whose configurations: topic=NAME, broker=NUMBER or group=NAME")
+    return given[0]
 
 
 @overload
@@ -95,12 +103,12 @@ async def describe_configs(
     *,
     keys: Sequence[str] | None = None,
 ) -> dict[str, list[ConfigEntry]]:
-    """Configurations of these topics or brokers, by name: all of them, or those of some keys."""
+    """Configurations of topics, brokers or groups, by name: all, or those of some keys."""
     described: dict[str, list[ConfigEntry]] = {}
     timeout_ms = cluster.request_timeout_ms
 
     async def attempt() -> None:
-        if resource_type is ResourceType.TOPIC:
+        if resource_type is not ResourceType.BROKER:
             connection = await cluster.any_connection()
             await _describe(connection, resource_type, names, keys, described, timeout_ms)
         else:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barnabas.client.admin.groups import MemberDescription
+from barnabas.client.admin.group_members import GroupType, MemberDescription
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, TopicPartition
 
 
@@ -50,10 +50,14 @@ class GroupOffset:
     end: int | None
     member_id: str | None
     beginning: int | None = None
+    told_lag: int | None = None
+    """What the coordinator of a share group counts."""
 
     @property
     def lag(self) -> int | None:
         """How many records are left to be read; all of them if nothing is committed."""
+        if self.told_lag is not None:
+            return self.told_lag
         reached = self.beginning if self.committed is None else self.committed
         if reached is None or self.end is None:
             return None
@@ -62,7 +66,10 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group with its members, and how far it is in what it reads."""
+    """A group with its members, and how far it is in what it reads.
+
+    `epoch` and `assignment_epoch` are those of a group of the consumer protocol.
+    """
 
     group_id: str
     state: str
@@ -70,6 +77,9 @@ class GroupDescription:
     assignor: str
     members: list[MemberDescription]
     offsets: dict[TopicPartition, GroupOffset]
+    group_type: GroupType = GroupType.CLASSIC
+    epoch: int | None = None
+    assignment_epoch: int | None = None
 
     @property
     def lag(self) -> int:

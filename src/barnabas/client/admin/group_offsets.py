@@ -1,11 +1,16 @@
-"""How far a group is: its committed offsets next to the ends of the logs."""
+"""How far a group is, whatever its type: next to the ends of the logs, read and set."""
+
+from collections.abc import Mapping
 
 from barnabas.client.admin.descriptions import GroupOffset
-from barnabas.client.admin.groups import GroupMembers
+from barnabas.client.admin.group_members import GroupMembers, GroupType
+from barnabas.client.admin.groups import describe_group
+from barnabas.client.admin.share_groups import set_share_group_offsets, share_group_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
-from barnabas.client.group.committed_offsets import fetch_committed
+from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.errors import UnknownGroup
 
 
 async def describe_offsets(
@@ -16,9 +21,15 @@ async def describe_offsets(
     Those without a commit are included: all their records are lag. So are partitions that no
     longer exist, or have no leader; their ends are not known.
     """
-    committed = await fetch_committed(cluster, group.group_id)
-    readers = {each: member.member_id for member in group.members for each in member.partitions}
-    topics = await cluster.refresh({each.topic for each in (*committed, *readers)})
+    is_share = group.group_type is GroupType.SHARE
+    shared = await share_group_offsets(cluster, group.group_id) if is_share else {}
+    committed = {} if is_share else await fetch_committed(cluster, group.group_id)
+    readers = (
+        {}
+        if is_share  # each partition has many
+        else {each: member.member_id for member in group.members for each in member.partitions}
+    )
+    topics = await cluster.refresh({each.topic for each in (*committed, *readers, *shared)})
     leaders = {
         TopicPartition(name, each.partition): each.leader
         for name, topic in topics.items()
@@ -28,7 +39,36 @@ async def describe_offsets(
         cluster, [each for each, leader in leaders.items() if leader != NO_LEADER]
     )
     offsets = {}
-    for each in sorted({*committed, *readers, *leaders}):
+    for each in sorted(shared or {*committed, *readers, *leaders}):
         beginning, end = bounds.get(each, (None, None))
-        offsets[each] = GroupOffset(committed.get(each), end, readers.get(each), beginning)
+        if is_share:
+            start, lag = shared[each].committed, shared[each].told_lag
+            offsets[each] = GroupOffset(start, end, None, beginning, lag)
+        else:
+            offsets[each] = GroupOffset(committed.get(each), end, readers.get(each), beginning)
     return offsets
+
+
+async def group_offsets(cluster: ClusterClient, group_id: str) -> dict[TopicPartition, int]:
+    """What a group has committed, or where a share group starts."""
+    if await _is_share(cluster, group_id):
+        found = await share_group_offsets(cluster, group_id)
+        return {name: each.committed for name, each in found.items() if each.committed is not None}
+    return await fetch_committed(cluster, group_id)
+
+
+async def set_group_offsets(
+    cluster: ClusterClient, group_id: str, offsets: Mapping[TopicPartition, int]
+) -> None:
+    """Move a group that has no members."""
+    if await _is_share(cluster, group_id):
+        await set_share_group_offsets(cluster, group_id, offsets)
+    else:
+        await commit_offsets(cluster, group_id, offsets)
+
+
+async def _is_share(cluster: ClusterClient, group_id: str) -> bool:
+    try:
+        return (await describe_group(cluster, group_id)).group_type is GroupType.SHARE
+    except UnknownGroup:
+        return False

@@ -1,20 +1,25 @@
-"""Consumer groups seen from outside: listed, described, deleted."""
+"""Groups of all types seen from outside: listed, described, deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
+from barnabas.client.admin.classic_groups import describe_classic_group
+from barnabas.client.admin.consumer_groups import describe_consumer_group
+from barnabas.client.admin.group_members import GroupMembers, GroupType
+from barnabas.client.admin.share_groups import describe_share_group
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.group.consumer_protocol import decode_assignment
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, BrokerError, UnknownGroup
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
-from barnabas.wire.messages.describe_groups import DescribedGroupMember, DescribeGroupsRequest
+from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.list_groups import ListGroupsRequest
+from barnabas.wire.messages.share_group_describe import ShareGroupDescribeRequest
 
-_CONSUMER = "consumer"
-_DEAD = "Dead"  # what brokers used to say of a group that they do not know
+_SINCE_TYPES = 5  # ListGroups: before, all groups are classic
 
 
 class GroupListing(NamedTuple):
@@ -24,63 +29,68 @@ class GroupListing(NamedTuple):
     state: str
     protocol_type: str
     coordinator: int
+    group_type: GroupType = GroupType.UNKNOWN
 
 
-class MemberDescription(NamedTuple):
-    """A member and what it reads."""
+class _Describer(NamedTuple):
+    """How groups of one type are described, where the broker serves the request."""
 
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    host: str
-    partitions: list[TopicPartition]
+    request: type[Request[Response]]
+    describe: Callable[[BrokerConnection, str], Awaitable[GroupMembers]]
 
 
-class GroupMembers(NamedTuple):
-    """A group with its members."""
-
-    group_id: str
-    state: str
-    protocol_type: str
-    assignor: str
-    members: list[MemberDescription]
+_DESCRIBERS: tuple[_Describer, ...] = (
+    _Describer(ConsumerGroupDescribeRequest, describe_consumer_group),
+    _Describer(DescribeGroupsRequest, describe_classic_group),
+    _Describer(ShareGroupDescribeRequest, describe_share_group),
+)
+"""One for each type, in the order in which they are tried: another type is one line here."""
 
 
-async def list_groups(cluster: ClusterClient) -> list[GroupListing]:
-    """All groups of all coordinators."""
+async def list_groups(
+    cluster: ClusterClient, types: Collection[GroupType] = ()
+) -> list[GroupListing]:
+    """All groups of all coordinators, or those of some types."""
 
     async def attempt() -> list[GroupListing]:
         listings = []
         for node_id in cluster.brokers:
-            response = await (await cluster.connection(node_id)).send(ListGroupsRequest())
+            connection = await cluster.connection(node_id)
+            response = await connection.send(ListGroupsRequest())
             check(response.error_code, f"groups of broker {node_id}")
+            is_typed = connection.version_for(ListGroupsRequest) >= _SINCE_TYPES
             listings += [
-                GroupListing(group.group_id, group.group_state, group.protocol_type, node_id)
+                GroupListing(
+                    group.group_id,
+                    group.group_state,
+                    group.protocol_type,
+                    node_id,
+                    GroupType.of(group.group_type) if is_typed else GroupType.CLASSIC,
+                )
                 for group in response.groups
             ]
-        return sorted(listings)
+        return sorted(each for each in listings if not types or each.group_type in types)
 
     return await cluster.retrying(attempt)
 
 
 async def describe_group(cluster: ClusterClient, group_id: str) -> GroupMembers:
-    """One group. Raises `BrokerError` if there is none of that name."""
-    request = DescribeGroupsRequest(groups=[group_id])
+    """One group of any type. Raises `UnknownGroup` if there is none of that name."""
 
     async def attempt() -> GroupMembers:
-        response = await (await cluster.coordinator(group_id)).send(request)
-        (group,) = response.groups
-        check(group.error_code, f"group {group_id}")
-        if group.group_state == _DEAD:
-            raise broker_error(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
-        is_consumer = group.protocol_type in (_CONSUMER, "")
-        return GroupMembers(
-            group_id,
-            group.group_state,
-            group.protocol_type,
-            group.protocol_data,
-            sorted(_member_of(member, is_consumer) for member in group.members),
-        )
+        connection = await cluster.coordinator(group_id)
+        unknown = broker_error(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
+        for request, describe in _DESCRIBERS:
+            if not connection.serves(request):
+                continue
+            try:
+                return await describe(connection, group_id)
+            except UnknownGroup:
+                continue  # it is of another type, or of none
+            except BrokerError as error:
+                if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+                    raise
+        raise unknown
 
     return await cluster.retrying(attempt)
 
@@ -104,13 +114,3 @@ async def delete_groups(
         except BarnabasError as error:
             results[group_id] = error
     return results
-
-
-def _member_of(member: DescribedGroupMember, is_consumer: bool) -> MemberDescription:
-    return MemberDescription(
-        member.member_id,
-        member.group_instance_id,
-        member.client_id,
-        member.client_host,
-        sorted(decode_assignment(member.member_assignment)) if is_consumer else [],
-    )

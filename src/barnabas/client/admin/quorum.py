@@ -5,7 +5,7 @@ from typing import NamedTuple
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.wire.endpoint import Address
+from barnabas.wire.endpoint import Address, SecurityProtocol
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.add_raft_voter import Listener as VoterListener
@@ -19,7 +19,6 @@ from barnabas.wire.messages.describe_quorum import (
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 
 METADATA_TOPIC = "__cluster_metadata"
-_LISTENER = "PLAINTEXT"
 
 
 class QuorumReplica(NamedTuple):
@@ -115,7 +114,7 @@ async def add_voter(
         timeout_ms=cluster.request_timeout_ms,
         voter_id=node_id,
         voter_directory_id=directory_id,
-        listeners=[VoterListener(_LISTENER, address.host, address.port)],
+        listeners=[VoterListener(SecurityProtocol.PLAINTEXT.name, address.host, address.port)],
     )
 
     async def attempt() -> None:

@@ -1,6 +1,10 @@
 """The way to the brokers.
 
 address            addresses as people write them
+security_settings  encryption and sign-in, by Kafka's names of settings
+tls_connect        the TLS context of a client
+sasl_login         as whom a client signs in
+sign_in            signing in on a connection, and again before the session ends
 broker_connection  one TCP connection: versions, correlation ids, timeouts
 connection_pool    one connection per broker and channel, opened on first use
 any_broker         requests that every broker can answer: the first one that does

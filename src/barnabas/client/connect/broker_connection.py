@@ -8,19 +8,25 @@ the newest version that both sides know.
 A request that is not answered in time takes the connection with it: whatever came later would wait
 behind the same answer. A caller that is cancelled does not; its answer is dropped when it comes.
 
-Leaves out TLS and SASL.
+A connection may be encrypted (`ssl_context`). While a client signs in (`sign_in.py`), also if it
+does so again in the middle of its work, other requests wait: a broker would take them for a part
+of it.
 """
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import NamedTuple, Self, TypeVar, cast
 
 from barnabas import __version__
 from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
+    HandshakeFailed,
     HostUnknown,
     InvalidArgument,
     NobodyListens,
@@ -28,6 +34,7 @@ from barnabas.errors import (
     RequestTimedOut,
 )
 from barnabas.self_connection import refuse_self_connection
+from barnabas.tls.failures import why_handshake_failed
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
@@ -66,11 +73,24 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._lost: ConnectionLost | ProtocolMismatch | None = None
         self._writable = asyncio.Event()
         self._writable.set()
+        self._is_paused = self._is_signing_in = False
+        """Why `_writable` is not set."""
+        self._was_served = False
+        """Whether the broker has answered more than which versions it serves."""
         self._closed = asyncio.Event()
+        self._on_lost: list[Callable[[], object]] = []
+        self.tls_failure: str | None = None
+        """What the broker has objected to after the handshake, such as a missing certificate."""
 
     @classmethod
     async def open(
-        cls, host: str, port: int, *, client_id: str = "barnabas", timeout_ms: int = 10_000
+        cls,
+        host: str,
+        port: int,
+        *,
+        client_id: str = "barnabas",
+        timeout_ms: int = 10_000,
+        ssl_context: ssl.SSLContext | None = None,
     ) -> Self:
         """Connect and agree on versions. Raises `BrokerUnreachable` with the bare reason."""
         loop = asyncio.get_running_loop()
@@ -78,12 +98,25 @@ class BrokerConnection(asyncio.BufferedProtocol):
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 transport, connection = await loop.create_connection(
-                    lambda: cls(address, client_id), host, port
+                    lambda: cls(address, client_id),
+                    host,
+                    port,
+                    ssl=ssl_context,
+                    server_hostname=None if ssl_context is None else host,
                 )
         except TimeoutError as error:
             raise BrokerUnreachable(f"no answer in {timeout_ms} ms") from error
         except socket.gaierror as error:
             raise HostUnknown(_reason(error)) from error
+        except ssl.SSLError as error:
+            raise HandshakeFailed(why_handshake_failed(error)) from error
+        except (ConnectionResetError, ConnectionAbortedError) as error:
+            if ssl_context is None:
+                raise BrokerUnreachable(_reason(error)) from error
+            raise HandshakeFailed(
+                "it closed the connection during the TLS handshake: is this the port of a TLS "
+                "listener?"
+            ) from error
         except OSError as error:
             if _is_refusal(error):
                 raise NobodyListens("connection refused") from error
@@ -95,9 +128,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
             await connection._negotiate(timeout_ms)
         except (RequestTimedOut, ConnectionLost) as error:
             await connection.close()
+            if connection.tls_failure is not None:
+                raise HandshakeFailed(connection.tls_failure) from error
             what = "says nothing" if isinstance(error, RequestTimedOut) else "hangs up"
             raise BrokerUnreachable(
-                f"it takes the connection and {what}: too busy, behind TLS, or no Kafka"
+                f"it takes the connection and {what}: too busy, or no Kafka, or a TLS listener "
+                "that needs security.protocol=SSL"
             ) from error
         except BaseException:
             await connection.close()
@@ -114,19 +150,21 @@ class BrokerConnection(asyncio.BufferedProtocol):
         *,
         max_version: int | None = None,
         timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        is_sign_in: bool = False,
     ) -> ResponseT:
         """Send and wait for the answer, both in the newest version known to both sides.
 
         `max_version` keeps a request below a version that changed its shape.
         """
         version = self.version_for(type(request), max_version)
-        answer = await self._write(request, version, timeout_ms)
+        answer = await self._write(request, version, timeout_ms, is_sign_in=is_sign_in)
         return self._decode(answer, request, version)
 
     async def post(self, request: Request[Response], *, max_version: int | None = None) -> None:
         """Send a request that has no answer: Produce with acks=0 is the only one."""
         version = self.version_for(type(request), max_version)
-        await self._writable.wait()
+        while not self._writable.is_set():
+            await self._writable.wait()
         transport = self._transport_or_raise()
         transport.writelines(self._encode(request, version, self._take_correlation_id()))
 
@@ -156,6 +194,25 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def feature_level(self, name: str) -> int:
         """The level of a feature that the cluster has agreed on; 0 if it has no such feature."""
         return self._features.get(name, 0)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Let all requests wait but those of the sign-in."""
+        self._is_signing_in = True
+        self._writable.clear()
+        try:
+            yield
+        finally:
+            self._is_signing_in = False
+            self._set_writable()
+
+    def on_lost(self, call: Callable[[], object]) -> None:
+        """Have something called when the connection is lost or closed."""
+        self._on_lost.append(call)
+
+    def abandon(self, reason: str) -> None:
+        """Close at once; requests under way get `ConnectionLost`."""
+        self._fail(ConnectionLost(f"the connection to {self.address} was closed: {reason}"))
 
     async def close(self) -> None:
         """Close once all that was written is sent; requests under way get `ConnectionLost`."""
@@ -201,10 +258,18 @@ class BrokerConnection(asyncio.BufferedProtocol):
             feature.name: feature.max_version_level for feature in response.finalized_features
         }
 
-    async def _write(self, request: Request[Response], version: int, timeout_ms: int) -> Buffer:
+    async def _write(
+        self,
+        request: Request[Response],
+        version: int,
+        timeout_ms: int,
+        *,
+        is_sign_in: bool = False,
+    ) -> Buffer:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                await self._writable.wait()
+                while not is_sign_in and not self._writable.is_set():
+                    await self._writable.wait()
                 transport = self._transport_or_raise()
                 correlation_id = self._take_correlation_id()
                 frame = self._encode(request, version, correlation_id)
@@ -254,6 +319,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
             if abort and self._transport is not None:
                 self._transport.abort()
             self._writable.set()
+            for call in self._on_lost:
+                call()
         while self._pending:
             answer = self._pending.popleft().answer
             if not answer.done():
@@ -265,15 +332,27 @@ class BrokerConnection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
 
     def connection_lost(self, exc: Exception | None) -> None:
-        reason = f": {exc}" if exc is not None else ""
+        if isinstance(exc, ssl.SSLError):
+            self.tls_failure = why_handshake_failed(exc)
+        reason = f": {self.tls_failure or exc}" if exc is not None else ""
+        if self._pending and self._versions and not self._was_served:
+            reason += (
+                "; if clients sign in there, set security.protocol to SASL_SSL or SASL_PLAINTEXT"
+            )
         self._fail(ConnectionLost(f"the broker at {self.address} closed the connection{reason}"))
         self._closed.set()
 
     def pause_writing(self) -> None:
+        self._is_paused = True
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        self._writable.set()
+        self._is_paused = False
+        self._set_writable()
+
+    def _set_writable(self) -> None:
+        if self._lost is not None or not (self._is_paused or self._is_signing_in):
+            self._writable.set()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - whatever has come
         return self._received.free()
@@ -301,6 +380,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
             )
             return False
         answer = self._pending.popleft().answer
+        if self._versions:
+            self._was_served = True
         if not answer.done():
             answer.set_result(frame)
         return True

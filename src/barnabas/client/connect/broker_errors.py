@@ -120,6 +120,22 @@ _MEANINGS = {
     ErrorCode.REBALANCE_IN_PROGRESS: _Meaning(
         "the group is rebalancing", "what was not committed is read again"
     ),
+    ErrorCode.FENCED_MEMBER_EPOCH: _Meaning(
+        "the coordinator has removed this member", "what was not committed is read again"
+    ),
+    ErrorCode.STALE_MEMBER_EPOCH: _Meaning(
+        "the group has rebalanced", "what was not committed is read again"
+    ),
+    ErrorCode.UNRELEASED_INSTANCE_ID: _Meaning(
+        "the instance id is in use by another member",
+        "give each member a unique instance_id; one that has crashed is removed after its session "
+        "timeout",
+    ),
+    ErrorCode.UNSUPPORTED_ASSIGNOR: _Meaning(None, "see group.consumer.assignors on the brokers"),
+    ErrorCode.GROUP_MAX_SIZE_REACHED: _Meaning(
+        "it has as many members as the brokers allow",
+        "see group.max.size and group.consumer.max.size on the brokers",
+    ),
     ErrorCode.TOPIC_DELETION_DISABLED: _Meaning(
         "topic deletion is disabled", "set delete.topic.enable=true on the brokers"
     ),
@@ -134,6 +150,24 @@ _MEANINGS = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: _Meaning("not allowed on this topic"),
     ErrorCode.GROUP_AUTHORIZATION_FAILED: _Meaning("not allowed on this group"),
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _Meaning("not allowed on this cluster"),
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: _Meaning(
+        "the brokers have no delegation tokens", "set delegation.token.secret.key on all of them"
+    ),
+    ErrorCode.DELEGATION_TOKEN_NOT_FOUND: _Meaning(
+        "it does not exist", "see `barnabas tokens list`"
+    ),
+    ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH: _Meaning(
+        "this user is neither its owner nor one of its renewers"
+    ),
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: _Meaning(
+        "only clients that have signed in, and not with a token, may ask for tokens"
+    ),
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: _Meaning(
+        "not allowed to create tokens for this user",
+        "it needs create_tokens on the user, see `barnabas acls add --help`",
+    ),
+    ErrorCode.DELEGATION_TOKEN_EXPIRED: _Meaning("it has expired", "create a new one"),
+    ErrorCode.INVALID_PRINCIPAL_TYPE: _Meaning("tokens are for users only", "write User:NAME"),
 }
 _UNEXPLAINED = _Meaning(None)
 _CLASSES: dict[ErrorCode, type[BrokerError]] = {
@@ -152,6 +186,7 @@ _CLASSES: dict[ErrorCode, type[BrokerError]] = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: NotAuthorized,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NotAuthorized,
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: NotAuthorized,
 }
 _SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 

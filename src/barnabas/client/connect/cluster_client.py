@@ -25,12 +25,15 @@ from barnabas.client.connect.connection_pool import GENERAL, Channel, Connection
 from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, ClientEnvironment
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.retry_log import SILENCE_S, RetryLog
+from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySettings
 from barnabas.errors import (
     BarnabasError,
     BrokerUnreachable,
+    HandshakeFailed,
     HostUnknown,
     NobodyListens,
     RequestTimedOut,
+    SignInFailed,
 )
 from barnabas.wire.endpoint import Address
 from barnabas.wire.errors import ErrorCode
@@ -72,6 +75,7 @@ class ClusterClient:
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         retry_timeout_ms: int = 30_000,
         on_retry: OnRetry | None = None,
+        security: SecuritySettings = NO_SECURITY,
         environment: ClientEnvironment = SYSTEM,
     ) -> None:
         self.environment = environment
@@ -83,7 +87,9 @@ class ClusterClient:
         self.on_retry = on_retry or RetryLog(environment.monotonic)
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
-        self._connections = ConnectionPool(client_id, connect_timeout_ms, environment.connect)
+        self._connections = ConnectionPool(
+            client_id, connect_timeout_ms, environment.connect, security
+        )
         self._any = AnyBroker(self._connections, parse_addresses(bootstrap))
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._found = False  # whether some broker was where it says it is
@@ -168,6 +174,10 @@ class ClusterClient:
         known = self._image.topics.get(name)
         return None if known is None or known.error_code else known
 
+    def known_topics(self) -> list[str]:
+        """The names of all topics that were heard of."""
+        return list(self._image.topics)
+
     async def topics(self, names: Sequence[str]) -> dict[str, TopicMetadata]:
         """Fresh metadata of these topics; raises `BrokerError` if one does not exist."""
         topics = await self.refresh(names)
@@ -246,6 +256,16 @@ class ClusterClient:
             raise BrokerUnreachable(f"broker {node_id} is not available; check that it is running")
         try:
             connection = await self._connections.to(broker.address, channel)
+        except HandshakeFailed as error:
+            failed = HandshakeFailed(
+                f"no secure connection to broker {node_id} at {broker.address}: {error}"
+            )
+            failed.retriable = True  # certificates are replaced one after the other
+            raise failed from error
+        except SignInFailed as error:
+            refused = SignInFailed(f"broker {node_id} at {broker.address}: {error}")
+            refused.retriable = True  # another broker has accepted it, and this one may be behind
+            raise refused from error
         except BrokerUnreachable as error:
             if not isinstance(error, HostUnknown) and await self._is_another_reached(node_id):
                 raise BrokerUnreachable.of_node(node_id, str(broker.address), str(error)) from error

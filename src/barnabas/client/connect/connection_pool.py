@@ -10,6 +10,11 @@ from collections import defaultdict
 
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.environment import Connect
+from barnabas.client.connect.sasl_login import SaslLogin
+from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySettings
+from barnabas.client.connect.sign_in import sign_in
+from barnabas.client.connect.tls_connect import ClientTls
+from barnabas.errors import BrokerUnreachable, ConnectionLost, RequestTimedOut
 from barnabas.wire.endpoint import Address
 
 
@@ -25,8 +30,15 @@ class ConnectionPool:
     """Connections by address and channel."""
 
     def __init__(
-        self, client_id: str, connect_timeout_ms: int, connect: Connect = BrokerConnection.open
+        self,
+        client_id: str,
+        connect_timeout_ms: int,
+        connect: Connect = BrokerConnection.open,
+        security: SecuritySettings = NO_SECURITY,
     ) -> None:
+        """Raises `InvalidArgument`."""
+        self._tls = ClientTls(security)
+        self._login = SaslLogin.of(security)
         self._connect = connect
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
@@ -40,14 +52,35 @@ class ConnectionPool:
         async with self._opening[key]:
             connection = self._connections.get(key)
             if connection is None or connection.closed:
-                connection = await self._connect(
-                    address.host,
-                    address.port,
-                    client_id=self._client_id,
-                    timeout_ms=self._connect_timeout_ms,
-                )
-                self._connections[key] = connection
+                connection = self._connections[key] = await self._open(address)
             return connection
+
+    async def _open(self, address: Address) -> BrokerConnection:
+        connection = await self._connected(address)
+        if self._login is None:
+            return connection
+        try:
+            await sign_in(connection, self._login, self._connect_timeout_ms)
+        except (RequestTimedOut, ConnectionLost) as error:
+            await connection.close()
+            raise BrokerUnreachable(f"it does not go on with the sign-in: {error}") from error
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _connected(self, address: Address) -> BrokerConnection:
+        context = self._tls.context()
+        if context is None:
+            return await self._connect(
+                *address, client_id=self._client_id, timeout_ms=self._connect_timeout_ms
+            )
+        return await BrokerConnection.open(
+            *address,
+            client_id=self._client_id,
+            timeout_ms=self._connect_timeout_ms,
+            ssl_context=context,
+        )
 
     def reached(self) -> set[Address]:
         """The addresses to which a connection is open."""

@@ -19,6 +19,9 @@ partition_progress      what was delivered of a partition, and what of it is don
 commit_mode             when a message counts as done
 committer               commits progress to the group
 rebalancer              the partitions of a group member, from join to revocation
+eager_rebalancer        the same by the classic protocol
+incremental_rebalancer  the same by the consumer protocol: only partitions that move stop
+poll_watch              notices an application that asks for no messages any more
 start_offsets           where partitions start that the group has committed nothing for
 all_partitions          all partitions of topics, without a group
 new_topics              topics that do not exist yet, or that not every broker knows

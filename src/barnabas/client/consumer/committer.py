@@ -5,7 +5,7 @@ the transactions of a producer, with what was made of the records.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import NamedTuple
 
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -25,6 +25,8 @@ _FENCED = frozenset(
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.ILLEGAL_GENERATION,
         ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
     }
 )
 
@@ -57,6 +59,8 @@ class Committer:
         """In whose name: the one that was in force when the partitions were assigned."""
         self.failure: BarnabasError | None = None
         """Why it cannot commit in the background; the application has to hear of it."""
+        self.renew: Callable[[GroupMembership], Awaitable[bool]] | None = None
+        """Waits for the epoch after the one of a membership; False if the member has lost it."""
         self._cluster = cluster
         self.group_id = group_id
         self._fetcher = fetcher
@@ -66,6 +70,8 @@ class Committer:
         self._notify = notify
         self._deferred: dict[TopicPartition, int] = {}
         self._deferred_by = NO_MEMBER
+        self._taken: list[PartitionProgress] | None = None
+        """What `take` has handed over last; None if some of it was gone by then."""
         self._lock = asyncio.Lock()
 
     # -- what may be committed -----------------------------------------------------------------
@@ -140,16 +146,27 @@ class Committer:
                 return
             states = self._fetcher.states
             progresses = {name: states[name].progress for name in chosen if name in states}
+            ids = {name: each.topic_id for name, each in progresses.items() if each.topic_id}
+            await self._commit(chosen, ids)
+            for name, progress in progresses.items():
+                progress.committed = chosen[name]
+
+    async def _commit(
+        self, offsets: Mapping[TopicPartition, int], ids: Mapping[TopicPartition, bytes]
+    ) -> None:
+        while True:
             membership = self.membership
             try:
-                ids = {name: each.topic_id for name, each in progresses.items() if each.topic_id}
-                await commit_offsets(self._cluster, self.group_id, chosen, membership, ids)
+                await commit_offsets(self._cluster, self.group_id, offsets, membership, ids)
+                return
             except BrokerError as error:
+                # The coordinator has a later epoch of this member, which the heartbeat brings.
+                is_stale = error.code is ErrorCode.STALE_MEMBER_EPOCH
+                if is_stale and self.renew is not None and await self.renew(membership):
+                    continue
                 if error.code in _FENCED:
                     self._on_fenced(membership)
                 raise
-            for name, progress in progresses.items():
-                progress.committed = chosen[name]
 
     # -- leaving it to transactions ------------------------------------------------------------
 
@@ -159,21 +176,35 @@ class Committer:
         It is committed in the name of the member that read the first of it. If the group has moved
         on since, that is refused: others may read these records.
         """
-        membership = self._deferred_by if self._deferred else self.membership
+        is_deferred = bool(self._deferred)
+        membership = self._deferred_by if is_deferred else self.membership
         self._defer()
         offsets, self._deferred = self._deferred, {}
+        states = self._fetcher.states
+        self._taken = None if is_deferred else [states[name].progress for name in offsets]
         return CommittableOffsets(offsets, membership)
 
-    def before_rebalance(self) -> None:
+    async def renew_membership(self, membership: GroupMembership) -> GroupMembership | None:
+        """A newer epoch to commit in what was taken; None if some of it is no longer this member's.
+
+        That is how the consumer protocol tells members of a rebalance in which they lose nothing.
+        """
+        taken = self._taken
+        if taken is None or self.renew is None or not await self.renew(membership):
+            return None
+        return None if any(each.revoked for each in taken) else self.membership
+
+    def before_rebalance(self, partitions: Collection[TopicPartition] | None = None) -> None:
         """Keep in mind what was read in the old name, and is for a transaction to commit.
 
-        A start that nothing was delivered from is left to the next generation: in the name of this
-        one it would be refused, and with it a transaction that has read nothing of this one.
+        Of these partitions, which go to others, or of all. A start that nothing was delivered from
+        is left to the next generation: in the name of this one it would be refused, and with it a
+        transaction that has read nothing of this one.
         """
         if self._interval_ms is None:
             if not self._deferred:
                 self._deferred_by = self.membership
-            self._defer(self._is_delivered)
+            self._defer(self._is_delivered, partitions)
 
     def _is_delivered(self, progress: PartitionProgress) -> bool:
         at_work = self._delivery_queue.at_work_on(progress) is not None
@@ -184,9 +215,13 @@ class Committer:
         self._defer()
         self._deferred = {}
 
-    def _defer(self, is_chosen: Callable[[PartitionProgress], bool] = lambda _: True) -> None:
+    def _defer(
+        self,
+        is_chosen: Callable[[PartitionProgress], bool] = lambda _: True,
+        partitions: Collection[TopicPartition] | None = None,
+    ) -> None:
         for name, claim in self.committable_offsets().items():
             progress = self._fetcher.states[name].progress
-            if is_chosen(progress):
+            if is_chosen(progress) and (partitions is None or name in partitions):
                 self._deferred[name] = claim
                 progress.committed = claim

@@ -8,9 +8,10 @@ from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.committer import CommittableOffsets, Committer
 from barnabas.client.consumer.consumer_positions import ConsumerPositions
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.eager_rebalancer import EagerRebalancer
 from barnabas.client.consumer.fetcher import Fetcher
-from barnabas.client.consumer.rebalancer import Rebalancer
-from barnabas.client.group.committed_offsets import fetch_committed
+from barnabas.client.consumer.incremental_rebalancer import IncrementalRebalancer
+from barnabas.client.group.committed_offsets import GroupMembership, fetch_committed
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
@@ -23,7 +24,7 @@ class ConsumerCommits(ConsumerPositions):
     ) -> None:
         super().__init__(cluster, fetcher, delivery_queue)
         self.committer: Committer | None = None
-        self.rebalancer: Rebalancer | None = None
+        self.rebalancer: EagerRebalancer | IncrementalRebalancer | None = None
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """Commit these offsets, or whatever may be committed."""
@@ -62,6 +63,10 @@ class ConsumerCommits(ConsumerPositions):
         if self.rebalancer is None:
             raise InvalidArgument("transactions need a consumer that has topics and a group")
         return committer.take()
+
+    async def renew_membership(self, membership: GroupMembership) -> GroupMembership | None:
+        """In whose name a transaction may commit what it took, after that membership is refused."""
+        return await self.needs_group().renew_membership(membership)
 
     def rewind(self) -> None:
         """Forget what was handed out, and read on from where the group has committed."""

@@ -5,6 +5,7 @@ application's thread, which calls `wait_for_messages` when the queue is empty or
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -16,16 +17,21 @@ from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.consumer_commits import ConsumerCommits
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.eager_rebalancer import EagerRebalancer
 from barnabas.client.consumer.fetch_request import FetchTuning
 from barnabas.client.consumer.fetcher import Fetcher
+from barnabas.client.consumer.incremental_rebalancer import IncrementalRebalancer
 from barnabas.client.consumer.new_topics import NewTopics, retry_until_known
-from barnabas.client.consumer.rebalancer import RebalanceEvent, Rebalancer
+from barnabas.client.consumer.poll_watch import PollWatch
+from barnabas.client.consumer.rebalancer import RebalanceEvent
+from barnabas.client.group.classic_member import ClassicMember
 from barnabas.client.group.committed_offsets import GroupMembership
-from barnabas.client.group.group_member import GroupMember
+from barnabas.client.group.consumer_member import ConsumerMember
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST
 from barnabas.errors import BarnabasError, ConsumerBroken, InvalidArgument, RequestTimedOut
 
+_log = logging.getLogger("barnabas")
 CLOSE_TIMEOUT_S = 10.0
 _LEAVE_S = 0.5  # at least, for leaving the group after a commit that took all the time
 _TOPICS_S = 3.0  # for questions about topics that are not there
@@ -35,7 +41,8 @@ class ConsumerCore(ConsumerCommits):
     """Reads topics, all of them or a group's share, or partitions that are assigned by hand.
 
     `start` is the time (EARLIEST, LATEST or milliseconds) where a partition starts that has no
-    committed offset. `member` is the one of the group, if there are topics and a group.
+    committed offset. `member` is the one of the group, if there are topics and a group; of the
+    consumer protocol, it leaves if no messages are asked for in `max_poll_interval_ms`.
     """
 
     def __init__(
@@ -44,13 +51,14 @@ class ConsumerCore(ConsumerCommits):
         topics: Sequence[str],
         *,
         group_id: str | None = None,
-        member: GroupMember | None = None,
+        member: ClassicMember | ConsumerMember | None = None,
         start: int = EARLIEST,
         out_of_range: int | None = None,
         mode: CommitMode = CommitMode.AUTO,
         commit_interval_ms: int | None = 5_000,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         tuning: FetchTuning | None = None,
+        max_poll_interval_ms: int | None = None,
     ) -> None:
         fetcher = Fetcher(
             cluster, self.notify, out_of_range=out_of_range, isolation=isolation, tuning=tuning
@@ -67,10 +75,11 @@ class ConsumerCore(ConsumerCommits):
         """Whether messages are being handled while a caller waits; set by streams."""
         self.close_timeout_s = CLOSE_TIMEOUT_S
         """How long the last commit may take."""
-        self.is_assigned = bool(topics)
+        self.is_assigned = bool(topics) or member is not None
         """Whether it was said what to read."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._started = self._is_closing = False
+        self._max_poll_interval_ms: int | None = None
         self._starting = asyncio.Lock()
         self._tasks = BackgroundTasks(self.notify)
         if group_id is None:
@@ -84,18 +93,16 @@ class ConsumerCore(ConsumerCommits):
             self._fenced,
             self.notify,
         )
-        if member is not None:
-            self.rebalancer = Rebalancer(
-                cluster,
-                member,
-                self.fetcher,
-                self.delivery_queue,
-                self.committer,
-                self._tasks,
-                self.notify,
-                start=start,
-                topics=self._new_topics,
+        parts = (self.fetcher, self.delivery_queue, self.committer, self._tasks, self.notify)
+        if isinstance(member, ClassicMember):
+            self.rebalancer = EagerRebalancer(
+                cluster, member, *parts, start=start, topics=self._new_topics
             )
+        elif member is not None:
+            self.rebalancer = IncrementalRebalancer(
+                cluster, member, *parts, start=start, topics=self._new_topics
+            )
+            self._max_poll_interval_ms = max_poll_interval_ms
 
     async def close(self) -> None:
         """Commit what is done, leave the group, and close every connection."""
@@ -235,8 +242,26 @@ class ConsumerCore(ConsumerCommits):
                 self._tasks.start(everything.look_for_more())
             if self.committer is not None:
                 self._tasks.start(self.committer.run())
+            if self._max_poll_interval_ms is not None:
+                self._tasks.start(self._watch_polls(self._max_poll_interval_ms))
             self._started = True
             return None
+
+    async def _watch_polls(self, interval_ms: int) -> None:
+        rebalancer = self.rebalancer
+        assert isinstance(rebalancer, IncrementalRebalancer)
+        watch = PollWatch(
+            self.delivery_queue, lambda: self.waiting > 0, interval_ms, self._monotonic
+        )
+        while True:
+            await watch.silence()
+            if await rebalancer.step_aside():
+                _log.warning(
+                    "the consumer has left group %s: no messages were asked for in %d ms "
+                    "(max_poll_interval_ms); it joins again when they are",
+                    self.group_id,
+                    interval_ms,
+                )
 
     async def ready(self) -> None:
         await self._begin_soon()
@@ -245,15 +270,15 @@ class ConsumerCore(ConsumerCommits):
 
     async def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read exactly these partitions, each from its offset: for who subscribes to no topics."""
-        if self.topics:
+        if self.topics or self.rebalancer is not None:
             raise InvalidArgument("a consumer of topics cannot be assigned partitions as well")
         await self._begin_soon()
         self.is_assigned = True
         self.start_at(offsets)
 
     def _fenced(self, membership: GroupMembership) -> None:
-        if self.rebalancer is not None and self.rebalancer.member.membership == membership:
-            self.rebalancer.member.rejoin_needed.set()
+        if self.rebalancer is not None:
+            self.rebalancer.fenced(membership)
 
 
 async def _wait(left_s: float | None, notified: asyncio.Event) -> bool:

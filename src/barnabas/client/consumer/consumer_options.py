@@ -1,15 +1,17 @@
 """A consumer's core from what the application says."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.fetch_request import FetchTuning
-from barnabas.client.group.group_member import GroupMember
+from barnabas.client.group.classic_member import ClassicMember
+from barnabas.client.group.consumer_member import ConsumerMember
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.client.offsets.offset_spec import Where, timestamp_of
@@ -18,9 +20,13 @@ from barnabas.formats import BYTES, Format, FormatName, decoder, format_of
 
 CommitName: TypeAlias = Literal["auto", "done", "manual"]
 IsolationName: TypeAlias = Literal["read_committed", "read_uncommitted"]
+GroupProtocolName: TypeAlias = Literal["classic", "consumer"]
 DataLossName: TypeAlias = Literal["raise", "earliest", "latest"]
 
 _OUT_OF_RANGE: dict[str, int | None] = {"raise": None, "earliest": EARLIEST, "latest": LATEST}
+_PROTOCOLS: dict[str, None] = dict.fromkeys(("classic", "consumer"))
+_SESSION_TIMEOUT_MS = 45_000
+_ASSIGNORS = ("range", "roundrobin")
 _COMMITS: dict[str, CommitMode] = {mode.value: mode for mode in CommitMode}
 _LEVELS: dict[str, IsolationLevel] = {level.name.lower(): level for level in IsolationLevel}
 
@@ -29,6 +35,7 @@ def core_of(
     bootstrap_servers: BootstrapServers,
     topics: str | Iterable[str],
     *,
+    pattern: str | None,
     group: str | None,
     start: Where,
     on_data_loss: DataLossName,
@@ -36,33 +43,62 @@ def core_of(
     commit_interval_ms: int,
     isolation: IsolationName,
     instance_id: str | None,
-    session_timeout_ms: int,
+    group_protocol: GroupProtocolName,
+    group_remote_assignor: str | None,
+    session_timeout_ms: int | None,
     rebalance_timeout_ms: int,
-    assignors: Iterable[str],
+    max_poll_interval_ms: int | None,
+    assignors: Iterable[str] | None,
     key_format: FormatName | Format,
     value_format: FormatName | Format,
     tuning: FetchTuning,
     close_timeout_s: float,
     client_id: str,
+    security: Mapping[str, SecurityValue] | None,
 ) -> ConsumerCore:
     """Make it, or say which argument cannot be right."""
     names = _names_of(topics)
+    _check_pattern(pattern, group, group_protocol)
     mode = _COMMITS[_one_of(_COMMITS, commit, "commit")]
     if group is None and mode is not CommitMode.AUTO:
         raise InvalidArgument(f"commit={commit!r} needs a group: without one nothing is committed")
     check_at_least(0, close_timeout_s=close_timeout_s)
-    cluster = ClusterClient(bootstrap_servers, client_id=client_id)
-    member = None
-    if group is not None and names:
-        member = GroupMember(
-            cluster,
-            group,
-            names,
-            assignors=tuple(assignors),
-            group_instance_id=instance_id,
-            session_timeout_ms=session_timeout_ms,
-            rebalance_timeout_ms=rebalance_timeout_ms,
-        )
+    cluster = ClusterClient(
+        bootstrap_servers, client_id=client_id, security=security_settings(security)
+    )
+    _one_of(_PROTOCOLS, group_protocol, "group_protocol")
+    if max_poll_interval_ms is not None:
+        check_at_least(1, max_poll_interval_ms=max_poll_interval_ms)
+    member: ClassicMember | ConsumerMember | None = None
+    if group is not None and (names or pattern is not None):
+        if group_protocol == "classic":
+            _belongs_to(
+                "consumer",
+                group_remote_assignor=group_remote_assignor,
+                max_poll_interval_ms=max_poll_interval_ms,
+            )
+            member = ClassicMember(
+                cluster,
+                group,
+                names,
+                assignors=_ASSIGNORS if assignors is None else tuple(assignors),
+                group_instance_id=instance_id,
+                session_timeout_ms=(
+                    _SESSION_TIMEOUT_MS if session_timeout_ms is None else session_timeout_ms
+                ),
+                rebalance_timeout_ms=rebalance_timeout_ms,
+            )
+        else:
+            _belongs_to("classic", session_timeout_ms=session_timeout_ms, assignors=assignors)
+            member = ConsumerMember(
+                cluster,
+                group,
+                names,
+                pattern=pattern,
+                remote_assignor=group_remote_assignor,
+                group_instance_id=instance_id,
+                rebalance_timeout_ms=rebalance_timeout_ms,
+            )
     core = ConsumerCore(
         cluster,
         names,
@@ -74,11 +110,46 @@ def core_of(
         commit_interval_ms=None if mode is CommitMode.MANUAL else commit_interval_ms,
         isolation=_LEVELS[_one_of(_LEVELS, isolation, "isolation")],
         tuning=tuning,
+        max_poll_interval_ms=max_poll_interval_ms,
     )
     core.close_timeout_s = close_timeout_s
     core.delivery_queue.decode_key = _decoder(key_format, "key_format")
     core.delivery_queue.decode_value = _decoder(value_format, "value_format")
     return core
+
+
+_INSTEAD = {
+    "session_timeout_ms": "it is group.consumer.session.timeout.ms, a setting of the brokers",
+    "assignors": "the coordinator assigns; name its assignor with group_remote_assignor",
+    "max_poll_interval_ms": "a member stays however long its handler takes",
+    "group_remote_assignor": "the members assign; name their assignors with assignors",
+}
+
+
+def _belongs_to(protocol: GroupProtocolName, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            other = "consumer" if protocol == "classic" else "classic"
+            raise InvalidArgument(
+                f'{name} is for group_protocol="{protocol}": in "{other}" {_INSTEAD[name]}'
+            )
+
+
+def _check_pattern(pattern: str | None, group: str | None, protocol: GroupProtocolName) -> None:
+    """Only a coordinator can match it, and only one of the consumer protocol does."""
+    if pattern is None:
+        return
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern is a str, a regular expression of RE2, not {pattern!r}")
+    if not pattern:
+        raise InvalidArgument("pattern is empty: '.*' matches all topics")
+    if group is None:
+        raise InvalidArgument("pattern needs a group: its coordinator matches the topics")
+    if protocol != "consumer":
+        raise InvalidArgument(
+            'pattern needs group_protocol="consumer": its coordinator matches the topics. In '
+            f'"{protocol}" name them in topics, from the list of Admin.topics() for example'
+        )
 
 
 def _decoder(choice: FormatName | Format, argument: str) -> Callable[[bytes | None], Any] | None:

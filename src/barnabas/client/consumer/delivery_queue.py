@@ -42,6 +42,8 @@ class DeliveryQueue:
         """The one that the application is at work on, if it takes them one by one."""
         self.pending: list[Message] = []
         self.rest: Iterator[Message] = iter(self.pending)
+        self.polls = 0
+        """How often the application has asked for messages."""
         self.interrupted = False
         """Whether the core needs the application to come by, before it gets anything else."""
         self.decode_key = decode_key
@@ -61,6 +63,7 @@ class DeliveryQueue:
 
     def settle(self) -> None:
         """The application asks for more: what it was given one by one or as a list is over."""
+        self.polls += 1
         self._thread = get_ident()
         message, progress = self.current, self._progress
         if message is not None and progress is not None:
@@ -185,14 +188,19 @@ class DeliveryQueue:
     def end_interruption(self) -> None:
         self._is_interrupted = False
 
-    def drop(self, progress: PartitionProgress) -> None:
-        """Deliver nothing else of a partition: it is fetched again, or elsewhere."""
-        if self._progress is progress:
-            self.pending.clear()
-            message = self.current
-            if message is not None:
-                progress.deliver(message.offset + 1, message.offset + 1)
-            progress.untrack()
+    def drop(self, progress: PartitionProgress) -> bool:
+        """Deliver nothing else of a partition: it is fetched again, or elsewhere.
+
+        Returns whether it is the one that was opened last.
+        """
+        if self._progress is not progress:
+            return False
+        self.pending.clear()
+        message = self.current
+        if message is not None:
+            progress.deliver(message.offset + 1, message.offset + 1)
+        progress.untrack()
+        return True
 
     @property
     def is_ready(self) -> bool:

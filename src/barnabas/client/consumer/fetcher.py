@@ -17,7 +17,7 @@ Leaves out fetch sessions, and the check by leader epochs whether a log was cut.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.broker_errors import broker_error, check
@@ -93,16 +93,30 @@ class Fetcher:
             state.progress.revoked = state.progress is not progresses.get(state.partition)
         self.states = {name: FetchState(name, progress) for name, progress in progresses.items()}
         self._unavailable.clear()
+        self._go_on()
+
+    def add(self, progresses: Mapping[TopicPartition, PartitionProgress]) -> None:
+        """Read these partitions as well."""
+        fresh = {name: FetchState(name, progress) for name, progress in progresses.items()}
+        self.states = {**self.states, **fresh}
+        self._go_on()
+
+    def remove(self, partitions: Collection[TopicPartition]) -> None:
+        """Read these partitions no longer; the others are read on."""
+        for name in partitions:
+            state = self.states[name]
+            state.epoch += 1
+            state.progress.revoked = True
+            self._unavailable.retry_now(state)
+        gone = set(partitions)
+        self.states = {name: each for name, each in self.states.items() if name not in gone}
+        self._wake.set()
+
+    def _go_on(self) -> None:
         self._wake.set()
         if self.states and not self._is_running:
             self._is_running = True
             self._tasks.start(self._drive())
-
-    def add(self, progresses: Mapping[TopicPartition, PartitionProgress]) -> None:
-        """Read these partitions as well."""
-        for name, progress in progresses.items():
-            self.states[name] = FetchState(name, progress)
-        self._wake.set()
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Go on reading an assigned partition elsewhere.
@@ -132,6 +146,10 @@ class Fetcher:
     def resume(self, partition: TopicPartition) -> None:
         self.states[partition].paused = False
         self._wake.set()
+
+    def reread(self, partition: TopicPartition) -> None:
+        """Fetch again what was fetched of a partition and not handed out."""
+        self._reread(self.states[partition])
 
     def _reread(self, state: FetchState) -> None:
         state.epoch += 1

@@ -76,6 +76,7 @@ class Streams:
             if self._mode is CommitMode.AUTO:
                 current[1].done.add(current[0].offset)
         delivery_queue = self._core.delivery_queue
+        delivery_queue.polls += 1
         while not delivery_queue.interrupted and (stream_queue.queue or self._fill(stream_queue)):
             item = stream_queue.queue.popleft()
             message, progress = item

@@ -1,7 +1,7 @@
 """The core of a `Table`: the last value of each key of a topic, in memory, kept current.
 
 It reads the topic from its beginning and then follows it. A record without a value, a tombstone,
-takes its key away. Keys and values stay bytes: whoever looks one up decodes it.
+takes its key away. Keys and values stay bytes: the caller of a lookup decodes them.
 
 `entries` is changed in the core's thread and read by any: each change is one operation of a dict.
 Where what was read is no longer what the topic has, since records were deleted before they were

@@ -69,7 +69,8 @@ def check_may_wait(error_code: int, what: str) -> None:
         raise NotAuthorized(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             f"{what}: the brokers do not allow transactions without a timeout; "
-            f"set {SETTING}=true on each of them",
+            f"set {SETTING}=true on each of them, and where there are access rules, allow this "
+            "user to write and two_phase_commit on that id",
         )
     check(error_code, what)
 

@@ -30,9 +30,11 @@ from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
 from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
 from barnabas.client.producer.transactional_id import TransactionalId
-from barnabas.errors import BarnabasError, InvalidArgument, TransactionAborted
+from barnabas.errors import BarnabasError, BrokerError, InvalidArgument, TransactionAborted
+from barnabas.wire.errors import ErrorCode
 
 _ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
+_OLD_EPOCH = frozenset({ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.ILLEGAL_GENERATION})
 _GOODBYE_S = 5  # for who is interrupted or cancelled: the coordinator rolls back in time by itself
 
 
@@ -55,6 +57,9 @@ class TransactionConsumer(Protocol):
 
     def take_offsets(self) -> OffsetsToCommit:
         """Leave it to the transaction to commit what was done."""
+
+    async def renew_membership(self, membership: GroupMembership) -> GroupMembership | None:
+        """The newer epoch of the member, if it still has what was taken; None if it has not."""
 
     def rewind(self) -> None:
         """Read again what was not committed."""
@@ -159,19 +164,28 @@ class ProducerTransaction:
 
         `metadata` are texts that are committed with them.
         """
+        try:
+            await self._send_offsets(group_id, offsets, membership, metadata or {})
+        except BarnabasError as error:
+            self._fail(error)
+            raise
+
+    async def _send_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        membership: GroupMembership,
+        metadata: Mapping[TopicPartition, str],
+    ) -> None:
         self.raise_unless_usable()
         if not offsets:
             return
         self._begun = True
-        try:
-            async with self._adding:
-                if not self._owner.adds_implicitly and group_id not in self._groups:
-                    await self._owner.add_offsets(group_id)
-                    self._groups.add(group_id)
-            await self._owner.commit_offsets(group_id, offsets, membership, metadata or {})
-        except BarnabasError as error:
-            self._fail(error)
-            raise
+        async with self._adding:
+            if not self._owner.adds_implicitly and group_id not in self._groups:
+                await self._owner.add_offsets(group_id)
+                self._groups.add(group_id)
+        await self._owner.commit_offsets(group_id, offsets, membership, metadata)
 
     async def commit(self) -> None:
         """Wait until everything is delivered, and make it visible.
@@ -194,12 +208,31 @@ class ProducerTransaction:
     async def _commit(self) -> None:
         self.raise_unless_usable()
         if self._consumer is not None:
-            taken = self._consumer.take_offsets()
-            await self.send_offsets(self._consumer.group_id, taken.offsets, taken.membership)
+            await self._send_offsets_of(self._consumer)
         self._state = _State.ENDING
         await self._producer.flush()
         if self._failure is None and self._begun and not self._leaves_its_end:
             await self._owner.end(committed=True)
+
+    async def _send_offsets_of(self, consumer: TransactionConsumer) -> None:
+        """Commit what the consumer has read.
+
+        A rebalance of the consumer protocol gives a member another epoch, and may leave it all that
+        it has read: then nothing is wrong but the epoch.
+        """
+        taken = consumer.take_offsets()
+        membership = taken.membership
+        while True:
+            try:
+                await self._send_offsets(consumer.group_id, taken.offsets, membership, {})
+                return
+            except BrokerError as error:
+                if error.code not in _OLD_EPOCH:
+                    raise
+                newer = await consumer.renew_membership(membership)
+                if newer is None:
+                    raise
+                membership = newer
 
     async def prepare(self) -> PreparedTransaction | None:
         """Wait until everything is delivered, and leave the end to `end_prepared`.

@@ -1,4 +1,6 @@
-"""Codecs of NoOpRecord, BrokerRegistrationChangeRecord, ProducerIdsRecord,
+"""Codecs of RemoveDelegationTokenRecord, RemoveUserScramCredentialRecord, NoOpRecord,
+RemoveAccessControlEntryRecord, AccessControlEntryRecord, BrokerRegistrationChangeRecord,
+ProducerIdsRecord, ClientQuotaRecord, UserScramCredentialRecord, DelegationTokenRecord,
 RemoveTopicRecord, PartitionChangeRecord, ConfigRecord, PartitionRecord, TopicRecord,
 UnregisterBrokerRecord and RegisterBrokerRecord.
 
@@ -13,16 +15,20 @@ from barnabas.wire.message import EMPTY, Message, Struct
 from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
 _RUN_16S = Run(">16s")
+_RUN_16SB = Run(">16sb")
 _RUN_16SQ = Run(">16sq")
 _RUN_O = Run(">?")
 _RUN_UH = Run(">Hh")
 _RUN_B = Run(">b")
+_RUN_BB = Run(">bb")
+_RUN_DO = Run(">d?")
 _RUN_HH = Run(">hh")
 _RUN_I = Run(">i")
 _RUN_I16S = Run(">i16s")
 _RUN_III = Run(">iii")
 _RUN_IQ = Run(">iq")
 _RUN_IQQ = Run(">iqq")
+_RUN_QQQ = Run(">qqq")
 
 
 class BrokerEndpoint(Struct):
@@ -667,6 +673,192 @@ class RemoveTopicRecord(Message):
         w.buffer.append(0)
 
 
+class DelegationTokenRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 10
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = (
+        "owner",
+        "requester",
+        "renewers",
+        "issue_timestamp",
+        "max_timestamp",
+        "expiration_timestamp",
+        "token_id",
+    )
+
+    def __init__(
+        self,
+        owner: str = "",
+        requester: str = "",
+        renewers: list[str] = EMPTY,
+        issue_timestamp: int = 0,
+        max_timestamp: int = 0,
+        expiration_timestamp: int = 0,
+        token_id: str = "",
+    ) -> None:
+        self.owner = owner
+        self.requester = requester
+        self.renewers = [] if renewers is EMPTY else renewers
+        self.issue_timestamp = issue_timestamp
+        self.max_timestamp = max_timestamp
+        self.expiration_timestamp = expiration_timestamp
+        self.token_id = token_id
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        owner = r.compact_string()
+        requester = r.compact_string()
+        renewers = [r.compact_string() for _ in range(r.compact_array())]
+        issue_timestamp, max_timestamp, expiration_timestamp = r.run(_RUN_QQQ)
+        token_id = r.compact_string()
+        r.skip_tags()
+        return cls(
+            owner,
+            requester,
+            renewers,
+            issue_timestamp,
+            max_timestamp,
+            expiration_timestamp,
+            token_id,
+        )
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_string(self.owner)
+        w.compact_string(self.requester)
+        w.compact_array(len(self.renewers))
+        for text in self.renewers:
+            w.compact_string(text)
+        w.buffer += _RUN_QQQ.pack(
+            self.issue_timestamp, self.max_timestamp, self.expiration_timestamp
+        )
+        w.compact_string(self.token_id)
+        w.buffer.append(0)
+
+
+class UserScramCredentialRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 11
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = (
+        "name",
+        "mechanism",
+        "salt",
+        "stored_key",
+        "server_key",
+        "iterations",
+    )
+
+    def __init__(
+        self,
+        name: str = "",
+        mechanism: int = 0,
+        salt: bytes = b"",
+        stored_key: bytes = b"",
+        server_key: bytes = b"",
+        iterations: int = 0,
+    ) -> None:
+        self.name = name
+        self.mechanism = mechanism
+        self.salt = salt
+        self.stored_key = stored_key
+        self.server_key = server_key
+        self.iterations = iterations
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        name = r.compact_string()
+        (mechanism,) = r.run(_RUN_B)
+        salt = r.compact_binary()
+        stored_key = r.compact_binary()
+        server_key = r.compact_binary()
+        (iterations,) = r.run(_RUN_I)
+        r.skip_tags()
+        return cls(name, mechanism, salt, stored_key, server_key, iterations)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_string(self.name)
+        w.buffer += _RUN_B.pack(self.mechanism)
+        w.compact_binary(self.salt)
+        w.compact_binary(self.stored_key)
+        w.compact_binary(self.server_key)
+        w.buffer += _RUN_I.pack(self.iterations)
+        w.buffer.append(0)
+
+
+class EntityData(Struct):
+    __slots__ = (
+        "entity_type",
+        "entity_name",
+    )
+
+    def __init__(
+        self,
+        entity_type: str = "",
+        entity_name: str | None = "",
+    ) -> None:
+        self.entity_type = entity_type
+        self.entity_name = entity_name
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        entity_type = r.compact_string()
+        entity_name = r.compact_nullable_string()
+        r.skip_tags()
+        return cls(entity_type, entity_name)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_string(self.entity_type)
+        w.compact_nullable_string(self.entity_name)
+        w.buffer.append(0)
+
+
+class ClientQuotaRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 14
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = (
+        "entity",
+        "key",
+        "value",
+        "remove",
+    )
+
+    def __init__(
+        self,
+        entity: list[EntityData] = EMPTY,
+        key: str = "",
+        value: float = 0,
+        remove: bool = False,
+    ) -> None:
+        self.entity = [] if entity is EMPTY else entity
+        self.key = key
+        self.value = value
+        self.remove = remove
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        entity = [EntityData.decode(r, version) for _ in range(r.compact_array())]
+        key = r.compact_string()
+        value, remove = r.run(_RUN_DO)
+        r.skip_tags()
+        return cls(entity, key, value, remove)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_array(len(self.entity))
+        for entity_data in self.entity:
+            entity_data.encode(w, version)
+        w.compact_string(self.key)
+        w.buffer += _RUN_DO.pack(self.value, self.remove)
+        w.buffer.append(0)
+
+
 class ProducerIdsRecord(Message):
     RECORD_TYPE: ClassVar[int] = 15
     MIN_VERSION: ClassVar[int] = 0
@@ -768,6 +960,98 @@ class BrokerRegistrationChangeRecord(Message):
         w.tagged(tagged)
 
 
+class AccessControlEntryRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 18
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = (
+        "id",
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    )
+
+    def __init__(
+        self,
+        id: bytes = ZERO_UUID,
+        resource_type: int = 0,
+        resource_name: str = "",
+        pattern_type: int = 0,
+        principal: str = "",
+        host: str = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.id = id
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.pattern_type = pattern_type
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        id, resource_type = r.run(_RUN_16SB)
+        resource_name = r.compact_string()
+        (pattern_type,) = r.run(_RUN_B)
+        principal = r.compact_string()
+        host = r.compact_string()
+        operation, permission_type = r.run(_RUN_BB)
+        r.skip_tags()
+        return cls(
+            id,
+            resource_type,
+            resource_name,
+            pattern_type,
+            principal,
+            host,
+            operation,
+            permission_type,
+        )
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.buffer += _RUN_16SB.pack(self.id, self.resource_type)
+        w.compact_string(self.resource_name)
+        w.buffer += _RUN_B.pack(self.pattern_type)
+        w.compact_string(self.principal)
+        w.compact_string(self.host)
+        w.buffer += _RUN_BB.pack(self.operation, self.permission_type)
+        w.buffer.append(0)
+
+
+class RemoveAccessControlEntryRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 19
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = ("id",)
+
+    def __init__(
+        self,
+        id: bytes = ZERO_UUID,
+    ) -> None:
+        self.id = id
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        (id,) = r.run(_RUN_16S)
+        r.skip_tags()
+        return cls(id)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.buffer += _RUN_16S.pack(self.id)
+        w.buffer.append(0)
+
+
 class NoOpRecord(Message):
     RECORD_TYPE: ClassVar[int] = 20
     MIN_VERSION: ClassVar[int] = 0
@@ -782,4 +1066,61 @@ class NoOpRecord(Message):
         return cls()
 
     def encode(self, w: Writer, version: int) -> None:
+        w.buffer.append(0)
+
+
+class RemoveUserScramCredentialRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 22
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = (
+        "name",
+        "mechanism",
+    )
+
+    def __init__(
+        self,
+        name: str = "",
+        mechanism: int = 0,
+    ) -> None:
+        self.name = name
+        self.mechanism = mechanism
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        name = r.compact_string()
+        (mechanism,) = r.run(_RUN_B)
+        r.skip_tags()
+        return cls(name, mechanism)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_string(self.name)
+        w.buffer += _RUN_B.pack(self.mechanism)
+        w.buffer.append(0)
+
+
+class RemoveDelegationTokenRecord(Message):
+    RECORD_TYPE: ClassVar[int] = 26
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+
+    __slots__ = ("token_id",)
+
+    def __init__(
+        self,
+        token_id: str = "",
+    ) -> None:
+        self.token_id = token_id
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        token_id = r.compact_string()
+        r.skip_tags()
+        return cls(token_id)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.compact_string(self.token_id)
         w.buffer.append(0)

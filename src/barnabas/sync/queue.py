@@ -1,0 +1,252 @@
+"""Jobs for many workers: a share group."""
+
+# Made from ../aio/queue.py by `make sync`: change it there.
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.option_checks import check_at_least
+from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.consumer.consumer_options import IsolationName
+from barnabas.client.producer.sent_record import Sent
+from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
+from barnabas.client.share.queue_message import QueueMessage
+from barnabas.client.share.queue_options import StartName, core_of, producer_of, topics_of
+from barnabas.errors import ClientClosed, InvalidArgument
+from barnabas.formats import Format, FormatName, encoder
+from barnabas.records.record import Header
+from barnabas.sync.waiting import Client
+from barnabas.sync.workers import run_workers
+
+_GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
+_PREFETCH_PER_WORKER = 2
+
+_log = logging.getLogger("barnabas.queue")
+
+Handler = Callable[[QueueMessage], object]
+
+
+class Queue(Client):
+    """Takes jobs from topics, each for one of many workers: a member of a share group.
+
+        with barnabas.Queue("localhost:9092", "jobs", group="workers") as queue:
+            for job in queue:
+                print(job.value)
+
+    A record is locked for one worker, and delivered to another one if it is not done in time. There
+    may be more workers than partitions, and jobs are done in any order.
+
+    - A job is accepted when the loop asks for the next one. If the loop is left by an exception or
+      a `break`, its job is released, unless you have accepted it: `job.accept()`.
+    - `job.release(delay=5)` has it delivered again, `job.reject()` never.
+    - `run(handler, concurrency=8)` handles several jobs at a time.
+
+    A lock takes 30 s by default, and is renewed for `max_lock_renewal_s` while the worker lives. A
+    job may be delivered twice, if a worker dies or a broker fails before it is accepted.
+
+    Needs Barnabas, or Kafka 4.2 with share groups enabled (share.version=1). Many threads or tasks
+    may share a queue.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        group: str,
+        start: StartName | None = "earliest",
+        isolation: IsolationName | None = "read_committed",
+        prefetch: int = 16,
+        max_lock_renewal_s: float = 300.0,
+        retry_delay_s: float | Sequence[float] = 0.0,
+        dead_letters: str | None = None,
+        max_deliveries: int = 4,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        close_timeout_s: float = CLOSE_TIMEOUT_S,
+        client_id: str = "barnabas",
+        security: Mapping[str, SecurityValue] | None = None,
+    ) -> None:
+        """The client connects when it is first used.
+
+        - `group`: the share group; its members share the jobs.
+        - `start`: where a new group starts, "earliest" or "latest"; `isolation`: whether records of
+          open and aborted transactions are delivered. These are settings of the group, which the
+          queue sets if the group has no value of its own. None leaves it to the broker.
+        - `prefetch`: how many records are locked for this worker at most, at least one of each
+          broker.
+        - `max_lock_renewal_s`: how long a lock is renewed, which is the longest time for a job and
+          its wait in this worker. 0: never; then a lock takes as long as the group has set.
+        - `retry_delay_s`: the pause before a failed job is delivered again, or one for each
+          delivery: (1, 10, 60). See `QueueMessage.release` for what it can't do.
+        - `dead_letters`: a topic for jobs that are rejected, can't be decoded, or have failed
+          `max_deliveries` times. Without, the broker drops them after its own limit.
+        - `max_deliveries`: must be less than the broker's limit (share.delivery.count.limit of the
+          group, 5 by default): its last delivery is for jobs that kill their workers.
+        - `key_format`, `value_format`: how keys and values become bytes, and back.
+        - `close_timeout_s`: how long closing waits for answers.
+        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
+        """
+        names = topics_of(topics)
+        self._topics = names
+        self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
+        self._encode_value = (
+            None if value_format == "bytes" else encoder(value_format, "value_format")
+        )
+        self._producer = producer_of(bootstrap_servers, client_id=client_id, security=security)
+        self._core = core_of(
+            bootstrap_servers,
+            names,
+            group=group,
+            start=start,
+            isolation=isolation,
+            prefetch=prefetch,
+            max_lock_renewal_s=max_lock_renewal_s,
+            retry_delay_s=retry_delay_s,
+            dead_letters=dead_letters,
+            max_deliveries=max_deliveries,
+            key_format=key_format,
+            value_format=value_format,
+            close_timeout_s=close_timeout_s,
+            client_id=client_id,
+            security=security,
+            producer=self._producer,
+        )
+        self._current: set[QueueMessage] = set()
+        super().__init__(self._core)
+
+    # -- jobs in -------------------------------------------------------------------------------
+
+    def put(
+        self,
+        value: Any,
+        key: Any = None,
+        *,
+        headers: Sequence[Header] = (),
+        timestamp_ms: int | None = None,
+    ) -> Sent:
+        """Queue a record for the topic, and return an object to wait for its delivery.
+
+        It is sent at once, as by a `Producer`, which is faster for many records. Leaving the block
+        waits until all are delivered.
+        """
+        if len(self._topics) != 1:
+            raise InvalidArgument("this queue reads several topics: use a Producer to send")
+        if self._encode_value is not None:
+            value = self._encode_value(value)
+        if self._encode_key is not None:
+            key = self._encode_key(key)
+        return self._wait(
+            self._producer.send(self._topics[0], value, key, headers, None, timestamp_ms)
+        )
+
+    # -- jobs out ------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[QueueMessage]:
+        """Yield jobs; ends when the queue is stopped or closed."""
+        while (message := self._next(None)) is not None:
+            self._current.add(message)
+            try:
+                yield message
+            except GeneratorExit:  # the loop was left in the middle of this turn
+                if not self._registration.closed:
+                    self._left(message, None)
+                raise
+            self._current.discard(message)
+            self._core.finish(message)
+            self._breathe()
+
+    def get(self, timeout_s: float | None = None) -> QueueMessage | None:
+        """Return one job, or None after `timeout_s`, or when the queue is stopped.
+
+        Accept, release or reject it: this is not done for you. Closing releases it.
+        """
+        check_at_least(0, timeout_s=timeout_s)
+        return self._next(timeout_s)
+
+    def run(self, handler: Handler, *, concurrency: int = 1, stop_timeout_s: float = 30.0) -> None:
+        """Call `handler(job)` for each job, up to `concurrency` at a time, until `stop` is called.
+
+            queue.run(handle, concurrency=8)
+
+        A job is accepted when its handler returns, unless it has done something else with it. If
+        the handler raises, that is logged, and the job is delivered again after `retry_delay_s`, or
+        becomes a dead letter. Ctrl-C lets jobs that have begun end, for `stop_timeout_s`.
+        """
+        check_at_least(1, concurrency=concurrency)
+        check_at_least(0, stop_timeout_s=stop_timeout_s)
+        prefetch = _PREFETCH_PER_WORKER * concurrency
+        self._core.held.prefetch = max(self._core.held.prefetch, prefetch)
+
+        def work() -> None:
+            while (message := self._next(None)) is not None:
+                self._handle(handler, message)
+
+        run_workers(concurrency, work, self.stop, stop_timeout_s)
+
+    def stop(self) -> None:
+        """End all loops and `run` after the jobs that they have now. For any thread, and signals.
+
+        A queue that was stopped hands out no more jobs: close it.
+        """
+        self._core.stop()
+
+    def flush(self) -> None:
+        """Wait until all acknowledgements so far are answered by brokers."""
+        self._wait(self._core.flush())
+
+    def _handle(self, handler: Handler, message: QueueMessage) -> None:
+        try:
+            self._call(handler, message)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises
+            _log.warning("the handler of %r failed", message, exc_info=error)
+            self._core.fail(message, error)
+        except BaseException as error:  # interrupted or cancelled
+            self._left(message, error)
+            raise
+        else:
+            self._core.finish(message)
+        self._breathe()
+
+    def _next(self, timeout_s: float | None) -> QueueMessage | None:
+        self._registration.check()
+        deadline = None if timeout_s is None else monotonic() + timeout_s
+        while True:
+            message = self._core.take()
+            if message is not None or self._core.is_stopped:
+                return message
+            left_s = None if deadline is None else max(0.0, deadline - monotonic())
+            try:
+                self._wait(self._core.wait_for_messages(left_s))
+            except ClientClosed:
+                return None
+            if left_s == 0.0:
+                return self._core.take()
+
+    def _left(self, message: QueueMessage, error: BaseException | None) -> None:
+        """The application has left a job in the middle."""
+        self._current.discard(message)
+        if message.is_settled:
+            return
+        if error is None:
+            message.release()
+        else:
+            self._core.fail(message, error)
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for message in list(self._current):
+            if not self._registration.closed:
+                self._left(message, error)
+        if error is not None and not isinstance(error, Exception):  # interrupted: do not take long
+            self._core.close_timeout_s = min(self._core.close_timeout_s, _GOODBYE_S)
+        super().__exit__(error_type, error, traceback)
