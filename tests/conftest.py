@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
+from tests.support.second_chance import SecondChance
 
 leave_bare_machine()
 
@@ -72,6 +73,10 @@ def make_broker(tmp_path: Path) -> Iterator[MakeBroker]:
 def broker(make_broker: MakeBroker) -> BrokerProcess:
     """A broker of the test's own, which it may stop, kill and start again."""
     return make_broker(group_initial_rebalance_delay_ms="0")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(SecondChance())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,10 +12,15 @@ import barnabas.aio
 class Face(Protocol):
     def consumer(self, *args: Any, **settings: Any) -> Any: ...
 
+    def queue(self, *args: Any, **settings: Any) -> Any: ...
+
 
 class Blocking:
     def consumer(self, *args: Any, **settings: Any) -> barnabas.Consumer:
         return barnabas.Consumer(*args, **settings)
+
+    def queue(self, *args: Any, **settings: Any) -> barnabas.Queue:
+        return barnabas.Queue(*args, **settings)
 
 
 class Waited:
@@ -62,3 +67,6 @@ class Asyncio:
 
     def consumer(self, *args: Any, **settings: Any) -> Waited:
         return Waited(barnabas.aio.Consumer(*args, **settings), self._loop)
+
+    def queue(self, *args: Any, **settings: Any) -> Waited:
+        return Waited(barnabas.aio.Queue(*args, **settings), self._loop)

@@ -170,7 +170,7 @@ class Own(Client):
         *,
         instance_id: str | None = None,
         strategy: str = "range",
-        session_timeout_ms: int = 6000,
+        session_timeout_ms: int = 30_000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,

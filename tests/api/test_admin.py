@@ -109,9 +109,9 @@ def test_configurations_of_a_broker(admin: Admin) -> None:
 
 
 def test_whose_configurations_has_to_be_said(admin: Admin) -> None:
-    with pytest.raises(InvalidArgument, match="topic=NAME or broker=NUMBER"):
+    with pytest.raises(InvalidArgument, match="topic=NAME, broker=NUMBER or group=NAME"):
         admin.configs()
-    with pytest.raises(InvalidArgument, match="topic=NAME or broker=NUMBER"):
+    with pytest.raises(InvalidArgument, match="topic=NAME, broker=NUMBER or group=NAME"):
         admin.set_configs({}, topic="t", broker=1)
 
 

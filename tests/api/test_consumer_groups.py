@@ -13,7 +13,7 @@ import barnabas
 import barnabas.aio
 from barnabas import Message, TopicPartition
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.group.group_member import GroupMember
+from barnabas.client.group.classic_member import ClassicMember
 from barnabas.errors import BrokerError
 from tests.api.conftest import Fill, fill
 from tests.api.faces import Face
@@ -264,7 +264,7 @@ def throw_out(servers: str, group: str, member_id: str) -> None:
 
     async def leave() -> None:
         async with ClusterClient(servers) as cluster:
-            impostor = GroupMember(cluster, group, [])
+            impostor = ClassicMember(cluster, group, [])
             impostor._member_id = member_id
             await impostor.leave()
 

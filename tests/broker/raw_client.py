@@ -4,6 +4,7 @@ import socket
 import struct
 import time
 from collections import deque
+from ssl import SSLContext
 from typing import Any, Self
 
 from barnabas.records.encode import encode_batch
@@ -24,7 +25,10 @@ class RawClient:
         *,
         receive_buffer: int | None = None,
         timeout_s: float = _TIMEOUT_S,
+        tls: SSLContext | None = None,
+        client_id: str = "raw",
     ) -> None:
+        self._client_id = client_id
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -32,6 +36,8 @@ class RawClient:
         self._timeout_s = timeout_s
         try:
             self.socket.connect((host, port))
+            if tls is not None:
+                self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         except OSError:
             self.socket.close()
             raise
@@ -59,7 +65,7 @@ class RawClient:
         version = request.MAX_VERSION if version is None else version
         self._last_id += 1
         self._asked.append((self._last_id, request.RESPONSE, version))
-        return b"".join(encode_request(request, version, self._last_id, "raw"))
+        return b"".join(encode_request(request, version, self._last_id, self._client_id))
 
     def expect_no_answer(self) -> None:
         """The frame made last gets none: a Produce with acks=0."""

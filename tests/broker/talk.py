@@ -8,6 +8,7 @@ from typing import Any
 from barnabas.broker.net.connection import MAX_PARKED_BYTES, Connection
 from barnabas.broker.net.foreign_protocol import ForeignClients
 from barnabas.broker.net.held_memory import HeldMemory
+from barnabas.broker.net.refused_connections import RefusedConnections
 from barnabas.wire.primitives import WireError
 
 LARGE = bytes(MAX_PARKED_BYTES // 4)
@@ -70,6 +71,7 @@ class ConnectionCount:
         self.arriving = HeldMemory("", "", self.now)
         self.unread = HeldMemory("", "", self.now)
         self.foreign = ForeignClients()
+        self.refused = RefusedConnections(self.now)
         self.arriving.max_bytes = self.unread.max_bytes = 1 << 40
 
     def now(self) -> float:

@@ -11,7 +11,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.fetch_request import FetchTuning
-from barnabas.client.group.group_member import GroupMember
+from barnabas.client.group.classic_member import ClassicMember
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.errors import BarnabasError
 from barnabas.records.message import Message
@@ -37,7 +37,7 @@ class CoreConsumer(ConsumerCore):
     ) -> None:
         member = None
         if group_id is not None:
-            member = GroupMember(cluster, group_id, topics, session_timeout_ms=session_timeout_ms)
+            member = ClassicMember(cluster, group_id, topics, session_timeout_ms=session_timeout_ms)
         super().__init__(
             cluster,
             topics,
@@ -64,7 +64,7 @@ class CoreConsumer(ConsumerCore):
         await self.leave()
 
     @property
-    def member(self) -> GroupMember:
+    def member(self) -> ClassicMember:
         assert self.rebalancer is not None
         return self.rebalancer.member
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from barnabas.records.decode import iter_batches
 from tests.cluster.conftest import TOPIC
 from tests.cluster.faults import wiped
 from tests.support.cluster import ClusterProcesses, NodeProcess
@@ -114,6 +115,20 @@ def flipped(node: NodeProcess) -> None:
         file.write(bytes([byte ^ 1]))
 
 
+def garbled(path: Path, position: int = 0) -> None:
+    """The batch at this position says that it is of a much later leader epoch."""
+    with path.open("r+b") as file:
+        file.seek(position + 13)
+        byte = file.read(1)[0]
+        file.seek(position + 13)
+        file.write(bytes([byte ^ 1]))
+
+
+def last_batch(path: Path) -> int:
+    sizes = [header.size for header, _ in iter_batches(path.read_bytes())]
+    return sum(sizes[:-1])
+
+
 def lost(node: NodeProcess) -> None:
     shutil.rmtree(node.data / f"{TOPIC}-0")
 
@@ -144,6 +159,35 @@ def test_a_damaged_leader_among_three(
     if damage is not lost:
         aside = list((leader.data / "set-aside" / f"{TOPIC}-0").glob("*-truncated"))
         assert aside, "what was cut off is kept"
+
+
+def test_a_leader_with_garbled_epochs(cluster: ClusterProcesses) -> None:
+    """Of one its neighbours tell what it was; the other is the last one, which is refetched."""
+    fill(cluster)
+    leader = cluster.leader_of(TOPIC)
+    before = content(leader)
+    cluster.kill_all()
+    garbled(middle(leader))
+    garbled(segments(leader)[-1], last_batch(segments(leader)[-1]))
+    cluster.start()
+    wait_until_alike(cluster)
+    assert content(leader) == before
+    assert consumed(cluster) == (VALUES, None)
+    log = leader.log.read_text()
+    assert "damaged leader epochs corrected: 1" in log
+    assert "the leader epoch of its batch at offset" in log
+
+
+def test_a_garbled_epoch_that_a_follower_finds(cluster: ClusterProcesses) -> None:
+    fill(cluster)
+    leader = cluster.leader_of(TOPIC)
+    before = content(leader)
+    with wiped(cluster, next(node for node in cluster.nodes.values() if node is not leader)):
+        garbled(middle(leader))
+    wait_until(lambda: content(leader) == before, "it was not corrected", timeout_s=90)
+    wait_until_alike(cluster)
+    assert "damaged leader epochs corrected: 1" in leader.log.read_text()
+    assert consumed(cluster) == (VALUES, None)
 
 
 def test_tails_of_different_lengths(cluster: ClusterProcesses) -> None:

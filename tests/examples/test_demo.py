@@ -27,6 +27,7 @@ from examples.demo.traffic import LATEST, OPENING, Event, Traffic
 from examples.demo.view import PlainView, picture
 from examples.demo.watch import ClusterView
 from examples.demo.website import AHEAD, Website
+from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def start(tmp_path: Path, *arguments: str) -> "subprocess.Popen[str]":
 def assert_nothing_left(tmp_path: Path, processes: list[psutil.Process]) -> None:
     """A zombie is gone; its parent, or the system, has only not looked yet."""
     _, alive = psutil.wait_procs(processes, timeout=1)
-    assert not [each for each in alive if line_of(each)]
+    assert not [each for each in alive if command_line(each)]
     assert not list((tmp_path / "temporary").iterdir())
 
 
@@ -63,17 +64,10 @@ def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[ps
     def started() -> list[psutil.Process]:
         assert demo.poll() is None, demo.communicate()[0]
         found = children()
-        lines = [line_of(child) for child in found]
+        lines = [command_line(child) for child in found]
         return found if all(any(program in line for line in lines) for program in programs) else []
 
-    return wait_until(started, lambda: f"only {list(map(line_of, children()))}", timeout_s=120)
-
-
-def line_of(process: psutil.Process) -> str:
-    try:
-        return " ".join(process.cmdline())
-    except psutil.Error:  # it has just ended
-        return ""
+    return wait_until(started, lambda: f"only {list(map(command_line, children()))}", timeout_s=120)
 
 
 @pytest.mark.long
@@ -112,7 +106,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list
 def test_a_cluster_that_dies_fails_the_demo(tmp_path: Path) -> None:
     demo = start(tmp_path)
     children = wait_for_processes(demo, "node.id=3", "pipelines.py")
-    (supervisor,) = [child for child in children if "--nodes" in line_of(child)]
+    (supervisor,) = [child for child in children if "--nodes" in command_line(child)]
     supervisor.kill()
     output, _ = demo.communicate(timeout=60)
     assert demo.returncode == 1, output

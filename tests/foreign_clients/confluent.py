@@ -21,6 +21,7 @@ from tests.foreign_clients.face import (
 
 _TIMEOUT_S = 60.0
 _TRANSACTION_TIMEOUT_S = 60.0
+_COMMITTED_ATTEMPTS = 4
 
 
 class ConfluentProducer(Producer):
@@ -145,8 +146,16 @@ class ConfluentConsumer(Consumer):
         return self._consumer.consumer_group_metadata()
 
     def committed(self, topic: str, partition: int) -> int | None:
+        """Asks again after a while: as long as its coordinator is unknown, librdkafka itself does
+        so only when a connection changes its state, however long that takes."""
         wanted = [ck.TopicPartition(topic, partition)]
-        (found,) = self._consumer.committed(wanted, timeout=_TIMEOUT_S)
+        for attempts_left in reversed(range(_COMMITTED_ATTEMPTS)):
+            try:
+                (found,) = self._consumer.committed(wanted, _TIMEOUT_S / _COMMITTED_ATTEMPTS)
+                break
+            except ck.KafkaException as exception:
+                if exception.args[0].code() != ck.KafkaError._TIMED_OUT or not attempts_left:
+                    raise
         return None if found.offset == ck.OFFSET_INVALID else int(found.offset)
 
     def close(self) -> None:
@@ -298,7 +307,7 @@ class Confluent(Client):
         *,
         instance_id: str | None = None,
         strategy: str = "range",
-        session_timeout_ms: int = 6000,
+        session_timeout_ms: int = 30_000,
         reset: str = "earliest",
         max_bytes: int = 1_000_000,
         isolation: str | None = None,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.broker.control.envelope import seal
+from barnabas.security.principal import Principal
 from barnabas.wire.message import Request
 from barnabas.wire.messages import (
     add_partitions_to_txn,
@@ -24,6 +26,10 @@ from barnabas.wire.messages import (
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
+from barnabas.wire.messages.envelope import EnvelopeRequest
+from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
+from tests.hostile.forged_share_states import FORGED_STATES
 
 METADATA = "__cluster_metadata"
 METADATA_ID = bytes(15) + b"\1"
@@ -225,6 +231,20 @@ def transactions(world: World) -> Iterator[Request[Any]]:
                 yield add_partitions_to_txn.AddPartitionsToTxnRequest([asked])
 
 
+def envelopes(_: World) -> Iterator[Request[Any]]:
+    token = CreateDelegationTokenRequest(None, None)
+    for name in ("root", "ANONYMOUS", ""):
+        yield seal(token, Principal("User", name), "127.0.0.1")
+    yield seal(RenewDelegationTokenRequest(bytes(64)), Principal("User", "root"), "")
+    yield EnvelopeRequest(b"\0\0", None, b"")
+
+
+def _of_topic(
+    forged: Callable[[bytes], Iterator[Request[Any]]],
+) -> Callable[[World], Iterator[Request[Any]]]:
+    return lambda world: forged(world.topic_id)
+
+
 FORGERIES: dict[type[Request[Any]], Callable[[World], Iterator[Request[Any]]]] = {
     vote.VoteRequest: votes,
     begin_quorum_epoch.BeginQuorumEpochRequest: begins,
@@ -238,4 +258,6 @@ FORGERIES: dict[type[Request[Any]], Callable[[World], Iterator[Request[Any]]]] =
     assign_replicas_to_dirs.AssignReplicasToDirsRequest: doubts,
     write_txn_markers.WriteTxnMarkersRequest: markers,
     add_partitions_to_txn.AddPartitionsToTxnRequest: transactions,
+    EnvelopeRequest: envelopes,
+    **{kind: _of_topic(forged) for kind, forged in FORGED_STATES.items()},
 }

@@ -147,7 +147,7 @@ def test_what_is_forged_changes_nothing(
                 for request in FORGERIES[kind](before):
                     sent += forge(node, request, client)
             assert onlooker.grown < 30 * MB
-            assert onlooker.longest_s < 1.0
+            assert onlooker.longest_wait_s < 1.0
         assert sent
         after = look(cluster)
         assert (after.epoch, after.leader_id) == (before.epoch, before.leader_id)
@@ -246,20 +246,23 @@ def test_a_other_can_not_prove_anything(cluster: ClusterProcesses) -> None:
     for node in cluster.nodes.values():
         with Onlooker(node) as onlooker:
             for secret in (b"a wrong secret of some length", look(cluster).cluster_id.encode()):
-                with RawClient(*address(node)) as client:
-                    prover = prover_of(node, 9, secret)
-                    assert client.ask(SaslHandshakeRequest(MECHANISM)).error_code == 0
-                    challenge = client.ask(SaslAuthenticateRequest(prover.hello))
-                    assert challenge.error_code == 0, "it tells nothing about the secret"
-                    for guess in (challenge.auth_bytes[32:], bytes(32), b"", b"x" * 9999):
-                        refused = client.ask(SaslAuthenticateRequest(guess))
+                for guess in (None, bytes(32), b"", b"x" * 9999):
+                    with RawClient(*address(node)) as client:
+                        prover = prover_of(node, 9, secret)
+                        assert client.ask(SaslHandshakeRequest(MECHANISM)).error_code == 0
+                        challenge = client.ask(SaslAuthenticateRequest(prover.hello))
+                        assert challenge.error_code == 0, "it tells nothing about the secret"
+                        proof = challenge.auth_bytes[32:] if guess is None else guess
+                        refused = client.ask(SaslAuthenticateRequest(proof))
                         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+                        with pytest.raises((EOFError, ConnectionError)):  # no second guess
+                            client.ask(SaslAuthenticateRequest(proof))
             with RawClient(*address(node)) as client:
                 for number in range(300):
                     nonsense = SaslAuthenticateRequest(bytes([number % 256]) * number)
                     answer = client.ask(nonsense)
                     assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert onlooker.longest_s < 1.0
+        assert onlooker.longest_wait_s < 1.0
         assert onlooker.grown < 30 * MB
 
 

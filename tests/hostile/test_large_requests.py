@@ -69,9 +69,9 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
     for request in _large(MANY):
         with Onlooker(broker) as onlooker:
             client.ask(request)
-        # What takes a second and more as a whole is done in slices. On a quiet machine no request
-        # waits for longer than 0.2 s, which is what decoding takes.
-        assert onlooker.longest_s < 2.0, type(request).__name__
+        # What takes a second and more as a whole is done in slices. The longest one is decoding,
+        # about 0.2 s.
+        assert onlooker.longest_wait_s < 1.0, type(request).__name__
 
 
 def test_a_fetch_of_many_topics_is_a_large_one(broker: BrokerProcess, client: RawClient) -> None:
@@ -79,7 +79,7 @@ def test_a_fetch_of_many_topics_is_a_large_one(broker: BrokerProcess, client: Ra
     with Onlooker(broker) as onlooker:
         answer = client.ask(fetch_request(*asked), BY_NAME)
     assert len(answer.responses) == len(asked)
-    assert onlooker.longest_s < 2.0
+    assert onlooker.longest_wait_s < 2.0
 
 
 @pytest.mark.parametrize("session", [(0, -1), (0, 0)])
@@ -173,7 +173,7 @@ def test_thousands_of_topics_are_created_and_others_are_served(
         created = client.ask(CreateTopicsRequest(topics, 60_000)).topics
     assert {topic.error_code for topic in created} == {ErrorCode.NONE}
     assert len(created) == 3000
-    assert onlooker.longest_s < 2.0
+    assert onlooker.longest_wait_s < 2.0
 
 
 @pytest.mark.parametrize("topics", [1, 200])

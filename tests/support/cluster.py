@@ -11,6 +11,7 @@ import sys
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from ssl import SSLContext
 from typing import Any, Self
 
 from barnabas.embedded.ports import Ports
@@ -46,6 +47,8 @@ class NodeProcess(BrokerProcess):
         self.node_id = node_id
         self.host, self.port = address
         self.frozen = False
+        self.tls: SSLContext | None = None
+        """For questions to a node whose listener has TLS."""
         self._prefix = list(prefix)
 
     def command(self) -> list[str]:
@@ -87,7 +90,7 @@ class NodeProcess(BrokerProcess):
                 raise ConnectionError(str(error)) from error
 
     def connect(self, timeout_s: float = ASK_TIMEOUT_S) -> RawClient:
-        return RawClient(self.host, self.port, timeout_s=timeout_s)
+        return RawClient(self.host, self.port, timeout_s=timeout_s, tls=self.tls)
 
 
 class SmallDisk:

@@ -96,6 +96,8 @@ class Kio:
             return None
 
     def knows(self, known: KnownMessage, version: int) -> bool:
+        if known.block.name in _WITH_TIMES:
+            return False
         return self._type(known, version) is not None
 
     def decode(self, known: KnownMessage, version: int, data: bytes) -> Any:
@@ -114,12 +116,22 @@ class Kio:
             name = name.replace("candidate_", "replica_")  # VoteRequest, as Kafka 4 calls them
         if name == "directory_id" and not hasattr(struct, name):
             name = "id_"  # AssignReplicasToDirs, where Kafka has a bare Id
+        if name == "type" and not hasattr(struct, name):
+            name = "type_"
         value = getattr(struct, name if hasattr(struct, name) else name.removesuffix("_ms"))
         if value is None and field.nullable.low > field.nullable.high:
             return ZERO_UUID if field.element == "uuid" else -1
         if field.is_array and field.element == "uuid" and value is not None:
             value = [ZERO_UUID if each is None else each for each in value]
         return _plain(value)
+
+
+_WITH_TIMES = {
+    f"{verb}DelegationToken{kind}"
+    for verb in ("Create", "Renew", "Expire")
+    for kind in ("Request", "Response")
+}
+"""Messages whose times kio makes objects of, which can't be negative or very large."""
 
 
 def _kio_name(name: str) -> str:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,11 @@ Answer = tuple[int, bytes] | tuple[int, bytes, dict[str, str]] | None
 class HttpServer:
     """Listens on a port of its own until it is closed."""
 
-    def __init__(self, answer: Callable[[Received], Answer] = lambda _: (200, b"{}")) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Received], Answer] = lambda _: (200, b"{}"),
+        tls: SSLContext | None = None,
+    ) -> None:
         self.received: list[Received] = []
         self.answer = answer
         outer = self
@@ -54,12 +59,16 @@ class HttpServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._scheme = "http"
+        if tls is not None:
+            self._scheme = "https"
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
         self._server.shutdown()

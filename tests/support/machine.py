@@ -6,6 +6,9 @@ by hand is out of their sight, so that relying on it fails here and not only at 
 
 Programs that not every machine has are asked for by name with `find_tool`. Where one is missing the
 test is skipped; in CI, which installs them all, a skip that `EXPECTED_SKIPS` lacks is a failure.
+
+What is left in temporary folders, by processes that tests kill for instance, is removed after the
+run. The folders of tests that failed are kept where pytest keeps them.
 """
 
 import atexit
@@ -30,6 +33,8 @@ OPTIONAL = {
     "kcat": "kcat",
     "mariadb-install-db": "mariadb-server",
     "mariadbd": "mariadb-server",
+    "openssl": "openssl",
+    "promtool": "prometheus",
 }
 """Programs that some tests run, and the packages of Debian that have them."""
 
@@ -68,10 +73,13 @@ def leave_bare_machine() -> None:
     """Take everything out of the environment that a newcomer does not have."""
     if _TOOLS in os.environ:  # a worker: the main process has done so
         return
-    tools = Path(tempfile.mkdtemp(prefix="barnabas-tools-"))
-    tools.chmod(0o755)  # PostgreSQL runs as another user
-    atexit.register(_remove, tools, os.getpid())
+    kept = tempfile.gettempdir()
+    temporary = Path(tempfile.mkdtemp(prefix="barnabas-tests-"))
+    temporary.chmod(0o1777)  # PostgreSQL runs as another user
+    atexit.register(_remove, temporary, os.getpid())
+    tools = temporary / "tools"
     base = tools / "base"
+    tools.mkdir()
     for directory, names in ((base, _BASE.split()), *((tools / name, [name]) for name in OPTIONAL)):
         directory.mkdir()
         for name in names:
@@ -83,6 +91,9 @@ def leave_bare_machine() -> None:
             del os.environ[name]
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{base}"
     os.environ[_TOOLS] = str(tools)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+    os.environ["SPARK_SUBMIT_OPTS"] = f"-Djava.io.tmpdir={temporary}"  # a JVM reads no TMPDIR
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = kept
 
 
 def find_tool(name: str) -> Path | None:

@@ -5,6 +5,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,9 @@ class MariaDb:
     def url(self) -> str:
         return f"mysql://root@localhost/shop?unix_socket={self.socket}"
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
+        """Start it, with other options if any are given."""
+        self._options = options or self._options
         server = _real("mariadbd")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -69,7 +73,17 @@ class MariaDb:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self._answers, lambda: (self.folder / "log").read_text())
+        wait_until(self._answers, lambda: (self.folder / "log").read_text(), timeout_s=120)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """It is stopped: connections stay open, and nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         assert self._process is not None

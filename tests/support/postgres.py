@@ -4,6 +4,8 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -59,6 +61,20 @@ class Postgres:
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """All of its processes are stopped: connections stay open, and nothing is answered."""
+        pid = int((self._server.pgdata / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGSTOP)  # first, so that it starts no others
+        pids = [pid, *children_of(pid)]
+        for each in pids[1:]:
+            os.kill(each, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for each in reversed(pids):
+                os.kill(each, signal.SIGCONT)
+
     def close(self) -> None:
         self._ctl("-w", "-m", "immediate", "stop")
         shutil.rmtree(self.folder)
@@ -74,3 +90,9 @@ class Postgres:
             bin_path=self._server.bin_path,
             user=self._server.system_user,
         )
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(each) for each in found.split()]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
 
@@ -61,7 +62,7 @@ class Supervised:
         """The processes of the nodes by their numbers."""
         found = {}
         for child in psutil.Process(self.process.pid).children():
-            line = " ".join(child.cmdline())
+            line = command_line(child)
             number = re.search(r"node\.id=(\d+)", line)
             if number and child.status() != psutil.STATUS_ZOMBIE:
                 found[int(number[1])] = child

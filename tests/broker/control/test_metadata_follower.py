@@ -11,10 +11,12 @@ from barnabas.broker.control.metadata_follower import Followers, MetadataFollowe
 from barnabas.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, TopicImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
+    AccessControlEntryRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -47,6 +49,9 @@ class Followed:
                 lambda name: self.done.append(("reconfigured", name)),
                 lambda: self.done.append("broker reconfigured"),
                 lambda: self.done.append("brokers"),
+                lambda acls: self.done.append(["rules", *acls]),
+                lambda acl, added: self.done.append((acl, "added" if added else "removed")),
+                lambda: self.done.append("quotas"),
                 self.failures.append,
             ),
         )
@@ -214,6 +219,22 @@ def test_what_was_to_be_done_before_a_snapshot_is_not_done_with_what_it_replaced
         await followed.follower.in_step()
         assert seen
         assert all(topic is followed.image.topics["a"] is not old for topic in seen)
+
+    play(scenario)
+
+
+def test_access_rules() -> None:
+    async def scenario() -> None:
+        followed = Followed()
+        rule = AccessControlEntryRecord(A, 2, "t", 3, "User:ann", "*", 3, 3)
+        followed.commit(rule)
+        (acl,) = followed.image.acls.ids
+        assert followed.done == [(acl, "added")]
+        snapshot = followed.image.snapshot()
+        followed.commit(RemoveAccessControlEntryRecord(A))
+        assert followed.done == [(acl, "added"), (acl, "removed")]
+        followed.follower.restore(snapshot, 100)
+        assert ["rules", acl] in followed.done
 
     play(scenario)
 

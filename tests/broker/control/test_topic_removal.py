@@ -25,9 +25,11 @@ def test_coordinators_forget_a_topic_before_its_partitions_are_deleted() -> None
         partitions=SimpleNamespace(delete_topic=delete_topic),
         groups=coordinator("groups"),
         transactions=coordinator("transactions"),
+        share_coordinator=coordinator("share groups"),
     )
     steps = Node._topic_removed(node, TopicImage("t", bytes(16)))
     assert next(steps) == 1
-    assert done == ["groups {'t'}", "transactions {'t'}", "t-0"]
+    forgotten = ["groups {'t'}", "transactions {'t'}", f"share groups { ({bytes(16)}) }"]
+    assert done == [*forgotten, "t-0"]
     assert list(steps) == [1]
-    assert done[3:] == ["t-1"]
+    assert done[4:] == ["t-1"]

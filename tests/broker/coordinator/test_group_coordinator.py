@@ -102,7 +102,7 @@ class Stage:
         )
         shard = self.shard()
         return shard.decide(
-            lambda token: shard.groups.join_group(
+            lambda token: shard.groups.classic.join_group(
                 request,
                 token=token,
                 client_id="c",
@@ -117,12 +117,14 @@ class Stage:
         request = SyncGroupRequest("g", generation_id, member_id, assignments=plan)
         shard = self.shard()
         return shard.decide(
-            lambda token: shard.groups.sync_group(request, token=token, now_ms=self.clock.ms)
+            lambda token: shard.groups.classic.sync_group(
+                request, token=token, now_ms=self.clock.ms
+            )
         )
 
     def heartbeat(self, member_id: str, generation_id: int) -> int:
         request = HeartbeatRequest("g", generation_id, member_id)
-        return self.shard().groups.heartbeat(request, now_ms=self.clock.ms).error_code
+        return self.shard().groups.classic.heartbeat(request, now_ms=self.clock.ms).error_code
 
     async def form(self) -> str:
         """A stable group of one member, in generation 1."""

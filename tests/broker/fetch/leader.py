@@ -29,6 +29,7 @@ from barnabas.wire.messages.fetch import (
 )
 from tests.log.batches import put
 from tests.log.memory_disk import MemoryDisk
+from tests.support.access import OPEN
 
 TOPIC_ID = b"t" * 16
 FOLLOWER = 2
@@ -46,6 +47,7 @@ class Leader:
     def __init__(self, partitions: int, settings: dict[str, str] | None = None) -> None:
         self.loop = asyncio.new_event_loop()
         self.config = BrokerConfig(settings or {})
+        self.authorization = OPEN
         self.connections = ConnectionLimits(self.loop, self.config)
         self.fetch_sessions = FetchSessions(10, Random(1))
         self.lifecycle = SimpleNamespace(is_cut_off=False)

@@ -18,6 +18,8 @@ from barnabas.wire.messages.fetch import FetchResponse
 from tests.broker.raw_client import batch, now_ms
 from tests.broker.verbs import BY_NAME, asked, fetch_request, partitions_of, values_of
 
+OWNER = "ANONYMOUS"
+
 
 class Reader:
     """A consumer of `t`, without a socket."""
@@ -98,7 +100,7 @@ def test_an_evicted_session_watches_no_more(reader: Reader) -> None:
     sessions = reader.node.fetch_sessions
     first = reader.wait(session=(0, 0))
     for _ in range(sessions.max_sessions):
-        sessions.open()
+        sessions.open(owner=OWNER)
     told = reader.result(first)
     assert told.error_code == 0
     assert not reader.is_watching
@@ -107,7 +109,7 @@ def test_an_evicted_session_watches_no_more(reader: Reader) -> None:
 def test_a_session_watches_between_its_requests(reader: Reader) -> None:
     session_id = reader.result(reader.wait(session=(0, 0), max_wait_ms=20)).session_id
     assert reader.is_watching
-    reader.node.fetch_sessions.close(session_id)
+    reader.node.fetch_sessions.close(session_id, owner=OWNER)
     assert not reader.is_watching
 
 

@@ -3,6 +3,8 @@
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barnabas.broker.fetch import fetch_sessions
 from barnabas.broker.fetch.fetch_entry import Entry
@@ -94,3 +96,57 @@ def test_large_sessions_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch
     assert [is_kept(each) for each in (first, second, third)] == [True, False, True]
     grow(third, 11)
     assert not is_kept(third)
+
+
+def test_a_user_does_not_take_sessions_away_from_others() -> None:
+    sessions = FetchSessions(6, Random(1))
+    quiet = [sessions.open(owner="ann"), sessions.open(owner="bob")]
+    for _ in range(50):
+        last = sessions.open(owner="eve")
+    for session, owner in zip(quiet, ("ann", "bob"), strict=True):
+        assert sessions.use(session.session_id, 1, -1, owner) is session
+    assert sessions.use(last.session_id, 1, -1, "eve") is last
+    # A newcomer gets its share from the one that has most.
+    newcomer = sessions.open(owner="dan")
+    for session, owner in zip((*quiet, newcomer), ("ann", "bob", "dan"), strict=True):
+        assert isinstance(sessions.use(session.session_id, session.epoch, -1, owner), FetchSession)
+
+
+def test_a_session_is_its_users_alone() -> None:
+    sessions = FetchSessions(6, Random(1))
+    session = sessions.open(owner="ann")
+    assert sessions.use(session.session_id, 1, -1, "eve") is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    sessions.close(session.session_id, owner="eve")
+    assert sessions.use(session.session_id, 1, -1, "ann") is session
+
+
+def test_a_large_session_gives_way_before_those_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "MAX_PARTITIONS", 10)
+    sessions = FetchSessions(10, Random(1))
+    ann, eve = sessions.open(owner="ann"), sessions.open(owner="eve")
+    for session, count in ((ann, 4), (eve, 9)):
+        for index in range(count):
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            session.entries["t", index] = Entry(("t", index), missing, leader_only=False)
+        sessions.make_room(session)
+    assert sessions.use(ann.session_id, 1, -1, "ann") is ann
+    assert sessions.use(eve.session_id, 1, -1, "eve") is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=60), st.integers(1, 6))
+def test_who_gives_way_has_most(owners: list[str], places: int) -> None:
+    sessions = FetchSessions(places, Random(1))
+    opened_by: dict[str, list[FetchSession]] = {"a": [], "b": [], "c": []}
+    for owner in owners:
+        before = {user: len(theirs) for user, theirs in opened_by.items()}
+        opened_by[owner].append(sessions.open(owner=owner))
+        for user, theirs in opened_by.items():
+            theirs[:] = [
+                each
+                for each in theirs
+                if isinstance(sessions.use(each.session_id, each.epoch, -1, user), FetchSession)
+            ]
+            if user != owner and len(theirs) < before[user]:
+                assert before[user] == max(before.values()) > before[owner]
+        assert opened_by[owner]
+        assert sum(map(len, opened_by.values())) == min(places, sum(before.values()) + 1)

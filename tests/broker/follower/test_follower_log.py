@@ -2,10 +2,13 @@
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from barnabas.broker.follower.follower_log import truncate
+from barnabas.broker.follower.replica_fetchers import ReplicaFetchers
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
@@ -17,8 +20,10 @@ from barnabas.broker.replica.replica_doubt import (
 )
 from barnabas.broker.replica.replica_truncation import start_at, truncate_to
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Log, LogConfig, StorageError
 from barnabas.metadata.image import PartitionImage
+from barnabas.records.decode import iter_batches
 from barnabas.replication import EpochEnd
 from tests.log.batches import put
 from tests.log.memory_disk import MemoryDisk
@@ -129,9 +134,54 @@ def test_a_replica_does_not_lead_before_it_has_what_it_cut_off() -> None:
     assert told == [partition], "if it was elected for good, the controller has to know"
     assert partition.apply(PartitionImage(0, [1, 2], [2], 2, 7, 7))
     assert settle_doubt(partition) is False, "there is nothing to cut"
-    partition.doubt.caught_up()
+    partition.doubt.caught_up(1, 1)
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 8, 8))
     assert partition.is_leader
+
+
+def test_an_empty_answer_of_a_leader_that_knows_less_than_the_replica_did_proves_nothing() -> None:
+    """A throttled leader sends nothing, and one that has just begun knows of little that is
+    committed."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.high_watermark = 2
+    assert partition.apply(LED_BY_2)
+    partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+    assert settle_doubt(partition)
+    assert partition.high_watermark == 1
+    partition.doubt.caught_up(1, 1)
+    partition.doubt.caught_up(1, 2)
+    assert partition.doubt.refetch_upto == 2
+    partition.doubt.caught_up(2, 2)
+    assert partition.doubt.refetch_upto == 0
+
+
+def test_a_replica_with_a_hole_does_not_fetch_in_a_new_epoch_before_the_controller_knows() -> None:
+    """Its leader would see it at the end of the log, and let it join the in-sync set again."""
+
+    async def main() -> None:
+        disk, partition = replica()
+        disk.capacity = 1 << 30
+        peers: Any = SimpleNamespace(loop=asyncio.get_running_loop(), clock=Clock())
+        fetchers = ReplicaFetchers(
+            peers,
+            BrokerConfig({}),
+            node_id=1,
+            broker_epoch=lambda: 7,
+            flush=lambda _: None,
+            remove=lambda _: None,
+        )
+        partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
+        assert partition.apply(LED_BY_2)
+        fetchers.apply(partition)
+        assert not fetchers._following
+        assert settle_doubt(partition), "the controller knows"
+        fetchers.apply(partition)
+        assert partition in fetchers._following
+        assert partition.log.log_end_offset == 1
+        await fetchers.close()
+
+    asyncio.run(main())
 
 
 def test_a_replica_that_has_what_it_cut_off_leads() -> None:
@@ -176,11 +226,48 @@ def test_a_batch_of_an_epoch_that_can_not_be_is_refetched() -> None:
     partition.host = replace(partition.host, on_doubt=told.append)
     put(partition.log, b"c", epoch=16385)
     assert partition.apply(LED_BY_2)
-    examine_epochs(partition)
+    examine_epochs(partition, partition.leader_epoch)
     assert told == [partition]
     assert "its batch at offset 2 is of leader epoch 16385" in partition.doubt.reason
     assert partition.log.log_end_offset == 3, "the controller does not know yet"
     assert settle_doubt(partition)
     assert (partition.log.log_end_offset, partition.log.last_epoch) == (2, 1)
-    examine_epochs(partition)
+    examine_epochs(partition, partition.leader_epoch)
     assert told == [partition]
+
+
+def test_a_replica_with_an_epoch_that_can_not_be_leads_only_if_nobody_else_can() -> None:
+    """Then it corrects the epoch: its followers would refuse the batch, or mistake another one of
+    that epoch for it."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    told: list[Partition] = []
+    partition.host = replace(partition.host, on_doubt=told.append)
+    put(partition.log, b"c", epoch=16385)
+    assert partition.apply(LED_BY_1)
+    assert told == [partition]
+    assert partition.doubt.suspect_from == 2
+    assert not partition.is_leader
+    assert must_lead_in_doubt(partition)
+    assert partition.apply(LED_BY_1)
+    assert partition.is_leader
+    assert partition.log.epochs.entries() == [(0, 0), (1, 1), (6, 2)]
+    stored = iter_batches(partition.log.read(0, 1 << 20))
+    assert [header.partition_leader_epoch for header, _ in stored] == [0, 1, 6]
+
+
+def test_a_single_replica_corrects_an_epoch_that_can_not_be() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    put(partition.log, b"c", epoch=16385)
+    assert partition.apply(PartitionImage(0, [1], [1], 1, 6, 6))
+    assert partition.is_leader
+    assert partition.log.epochs.entries() == [(0, 0), (1, 1), (6, 2)]
+
+
+def test_an_election_does_not_believe_an_epoch_that_can_not_be() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    put(partition.log, b"c", epoch=16385)
+    assert partition.apply(LED_BY_2)
+    assert partition.log_end == (5, 3)

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.control.envelope import opened_answer, seal
 from barnabas.broker.routes import routes
+from barnabas.security.principal import Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request
 from barnabas.wire.messages import (
@@ -25,23 +27,46 @@ from barnabas.wire.messages import (
     end_quorum_epoch,
     fetch_snapshot,
     incremental_alter_configs,
+    share_fetch,
     txn_offset_commit,
     update_features,
     vote,
     write_txn_markers,
 )
+from barnabas.wire.messages import alter_share_group_offsets as share_offsets_alter
+from barnabas.wire.messages import delete_share_group_offsets as share_offsets_delete
+from barnabas.wire.messages import delete_share_group_state as share_state_delete
+from barnabas.wire.messages import describe_share_group_offsets as share_offsets
+from barnabas.wire.messages import initialize_share_group_state as share_state_init
+from barnabas.wire.messages import read_share_group_state as share_state_read
+from barnabas.wire.messages import read_share_group_state_summary as share_state_summary
+from barnabas.wire.messages import write_share_group_state as share_state_write
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from barnabas.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+)
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+)
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
+from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
 from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -56,6 +81,7 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from barnabas.wire.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
 from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from barnabas.wire.messages.describe_topic_partitions import (
@@ -67,6 +93,7 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
 from barnabas.wire.messages.end_txn import EndTxnRequest
+from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
@@ -110,8 +137,12 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
 )
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
+from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.messages.share_acknowledge import ShareAcknowledgeRequest
+from barnabas.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.sync_group import SyncGroupRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.broker.raw_client import RawClient, batch
@@ -175,6 +206,16 @@ def _join(known: Known, version: int) -> JoinGroupRequest:
     )
 
 
+def _consumer_heartbeat(known: Known, version: int) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        f"consumers-{version}",
+        "member",
+        rebalance_timeout_ms=6000,
+        subscribed_topic_names=[known.name],
+        topic_partitions=[],
+    )
+
+
 def _delete_topics(known: Known, version: int) -> DeleteTopicsRequest:
     if version < 6:
         return DeleteTopicsRequest(topic_names=["nowhere"])
@@ -205,10 +246,12 @@ def _added(response: Any) -> list[int]:
     return [p.partition_error_code for topic in topics for p in topic.results_by_partition]
 
 
-NODES_ONLY = {52, 53, 54, 56, 59, 62, 63, 67, 73}
-"""What Kafka serves on listeners of controllers only: Vote to AssignReplicasToDirs."""
+NODES_ONLY = {52, 53, 54, 56, 58, 59, 62, 63, 67, 73, 83, 84, 85, 86, 87}
+"""What Kafka serves on listeners of controllers only, Vote to AssignReplicasToDirs, and what needs
+CLUSTER_ACTION: the states of share groups."""
 
 METADATA = "__cluster_metadata"
+RENEWAL = RenewDelegationTokenRequest(b"unknown")
 NODE = 9
 """Which node asks what only nodes may ask."""
 
@@ -242,6 +285,124 @@ def _reassign(
     return alter_partition_reassignments.AlterPartitionReassignmentsRequest(1000, True, [topic])
 
 
+def _share_fetch(known: Known, _: int) -> share_fetch.ShareFetchRequest:
+    topic = share_fetch.FetchTopic(known.topic_id, [share_fetch.FetchPartition(0)])
+    return share_fetch.ShareFetchRequest(
+        "sg", "m", 0, 0, 1, 1 << 20, max_records=10, batch_size=10, topics=[topic]
+    )
+
+
+def _first_state(response: Any) -> Any:
+    return response.results[0].partitions[0]
+
+
+SHARES: "list[tuple[Make, Check]]" = [
+    (
+        lambda known, _: ShareGroupHeartbeatRequest("sg", "m", 0, None, [known.name]),
+        lambda r: (r.error_code, r.member_id) == (0, "m") and r.member_epoch > 0,
+    ),
+    (
+        lambda *_: ShareGroupDescribeRequest(["sg", "g"]),
+        lambda r: r.groups[1].error_code == ErrorCode.GROUP_ID_NOT_FOUND,
+    ),
+    (_share_fetch, lambda r: (r.error_code, r.acquisition_lock_timeout_ms) == (0, 30_000)),
+    (
+        lambda *_: ShareAcknowledgeRequest("sg", "nobody", 1),
+        lambda r: r.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND,
+    ),
+    (
+        lambda known, _: share_state_init.InitializeShareGroupStateRequest(
+            "raw",
+            [
+                share_state_init.InitializeStateData(
+                    known.topic_id, [share_state_init.PartitionData(0, 0, 5)]
+                )
+            ],
+        ),
+        lambda r: _first_state(r).error_code in STATE_ERRORS,
+    ),
+    (
+        lambda known, _: share_state_read.ReadShareGroupStateRequest(
+            "raw",
+            [
+                share_state_read.ReadStateData(
+                    known.topic_id, [share_state_read.PartitionData(0, 0)]
+                )
+            ],
+        ),
+        lambda r: _first_state(r).error_code in STATE_ERRORS,
+    ),
+    (
+        lambda known, _: share_state_write.WriteShareGroupStateRequest(
+            "raw",
+            [
+                share_state_write.WriteStateData(
+                    known.topic_id, [share_state_write.PartitionData(0, 0, 0, 6)]
+                )
+            ],
+        ),
+        lambda r: _first_state(r).error_code in STATE_ERRORS,
+    ),
+    (
+        lambda known, _: share_state_summary.ReadShareGroupStateSummaryRequest(
+            "raw",
+            [
+                share_state_summary.ReadStateSummaryData(
+                    known.topic_id, [share_state_summary.PartitionData(0, -1)]
+                )
+            ],
+        ),
+        lambda r: _first_state(r).error_code in STATE_ERRORS,
+    ),
+    (
+        lambda known, _: share_state_delete.DeleteShareGroupStateRequest(
+            "raw",
+            [
+                share_state_delete.DeleteStateData(
+                    known.topic_id, [share_state_delete.PartitionData(0)]
+                )
+            ],
+        ),
+        lambda r: _first_state(r).error_code in STATE_ERRORS,
+    ),
+    (
+        lambda known, _: share_offsets.DescribeShareGroupOffsetsRequest(
+            [
+                share_offsets.DescribeShareGroupOffsetsRequestGroup(
+                    "g", [share_offsets.DescribeShareGroupOffsetsRequestTopic(known.name, [0])]
+                )
+            ]
+        ),
+        lambda r: r.groups[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND,
+    ),
+    (
+        lambda known, _: share_offsets_alter.AlterShareGroupOffsetsRequest(
+            "g",
+            [
+                share_offsets_alter.AlterShareGroupOffsetsRequestTopic(
+                    known.name, [share_offsets_alter.AlterShareGroupOffsetsRequestPartition(0, 1)]
+                )
+            ],
+        ),
+        lambda r: r.error_code == ErrorCode.GROUP_ID_NOT_FOUND,
+    ),
+    (
+        lambda known, _: share_offsets_delete.DeleteShareGroupOffsetsRequest(
+            "g", [share_offsets_delete.DeleteShareGroupOffsetsRequestTopic(known.name)]
+        ),
+        lambda r: r.error_code == ErrorCode.GROUP_ID_NOT_FOUND,
+    ),
+]
+
+STATE_ERRORS = {
+    ErrorCode.NONE,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.INVALID_REQUEST,
+}
+"""The topic of the states may not exist yet, or be loaded."""
+
+
 def _advertised() -> set[int]:
     return {route.api_key for route in routes()} - NODES_ONLY
 
@@ -263,12 +424,51 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: r.error_code == ErrorCode.SECURITY_DISABLED,
     ),
     (
+        lambda *_: CreateAclsRequest([AclCreation(2, "t", 3, "User:ann", "*", 3, 3)]),
+        lambda r: r.results[0].error_code == ErrorCode.SECURITY_DISABLED,
+    ),
+    (
+        lambda *_: DeleteAclsRequest([DeleteAclsFilter(2, "no such", 3, None, None, 1, 1)]),
+        lambda r: r.filter_results[0].error_code == ErrorCode.SECURITY_DISABLED,
+    ),
+    (
         lambda *_: DescribeClientQuotasRequest(),
         lambda r: (r.error_code, r.error_message, r.entries) == (0, None, []),
     ),
     (
+        lambda *_: AlterClientQuotasRequest([EntryData([EntityData("user", "ann")])]),
+        lambda r: (r.entries[0].error_code, r.entries[0].error_message) == (0, None),
+    ),
+    (
         lambda *_: DescribeUserScramCredentialsRequest(None),
         lambda r: (r.error_code, r.error_message, r.results) == (0, None, []),
+    ),
+    (
+        lambda *_: AlterUserScramCredentialsRequest([ScramCredentialDeletion("ann", 1)]),
+        lambda r: r.results[0].error_code == ErrorCode.RESOURCE_NOT_FOUND,
+    ),
+    # Nobody signs in here, so nobody has tokens.
+    (
+        lambda _, version: CreateDelegationTokenRequest(
+            *(("User", "bob") if version >= 3 else ("", ""))
+        ),
+        lambda r: r.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    ),
+    (
+        lambda *_: RenewDelegationTokenRequest(b"unknown"),
+        lambda r: r.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    ),
+    (
+        lambda *_: ExpireDelegationTokenRequest(b"unknown"),
+        lambda r: r.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    ),
+    (
+        lambda *_: DescribeDelegationTokenRequest(None),
+        lambda r: r.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    ),
+    (
+        lambda *_: seal(RENEWAL, Principal("User", "ann"), "127.0.0.1"),
+        lambda r: opened_answer(r, RENEWAL).error_code == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,
     ),
     (lambda *_: ListConfigResourcesRequest(), lambda r: r.error_code == 0),
     (
@@ -342,6 +542,11 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: r.error_code == ErrorCode.UNKNOWN_MEMBER_ID,
     ),
     (lambda *_: DescribeGroupsRequest(["g", "h"]), lambda r: len(r.groups) == 2),
+    (_consumer_heartbeat, lambda r: (r.error_code, r.member_epoch) == (0, 1)),
+    (
+        lambda *_: ConsumerGroupDescribeRequest(["g", "h"]),
+        lambda r: [group.error_code for group in r.groups] == [ErrorCode.GROUP_ID_NOT_FOUND] * 2,
+    ),
     (lambda *_: ListGroupsRequest(), lambda r: "g" in [group.group_id for group in r.groups]),
     (
         lambda *_: ApiVersionsRequest("raw", "1.0"),
@@ -572,6 +777,7 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda *_: SaslAuthenticateRequest(b"\0me\0secret"),
         lambda r: r.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED,
     ),
+    *SHARES,
 ]
 
 

@@ -18,6 +18,7 @@ from barnabas.log import DataDirectory, OsDisk
 from barnabas.metadata.image import CONSUMER_OFFSETS
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.framing import encode_request
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
@@ -62,6 +63,7 @@ class Pair:
             }
         )
         node = Node(config, data, Environment.real(loop), pytest.fail)
+        node.cluster.advertised = {"PLAINTEXT": Endpoint("PLAINTEXT", "localhost", 9092)}
         loop.run_until_complete(start_node(node))
         loop.run_until_complete(node.topic_creation.create([TOPIC]))
         loop.run_until_complete(node.topic_creation.ensure("__consumer_offsets"))

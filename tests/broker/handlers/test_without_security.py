@@ -5,6 +5,7 @@ import pytest
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import alter_replica_log_dirs as log_dirs
 from barnabas.wire.messages import update_features as features
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -14,10 +15,18 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.broker.raw_client import RawClient
 from tests.broker.verbs import create_topic
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
@@ -54,11 +63,77 @@ def described(client: RawClient, resource_type: int, name: str) -> DescribeConfi
     return result
 
 
-@pytest.mark.parametrize("resource_type", [GROUP, CLIENT_METRICS])
-def test_groups_and_client_metrics_have_no_settings(client: RawClient, resource_type: int) -> None:
-    found = described(client, resource_type, "some")
+def test_client_metrics_have_no_settings(client: RawClient) -> None:
+    found = described(client, CLIENT_METRICS, "some")
     assert (found.error_code, found.configs) == (0, [])
+
+
+@pytest.mark.parametrize("resource_type", [GROUP, CLIENT_METRICS])
+def test_a_resource_has_a_name(client: RawClient, resource_type: int) -> None:
     assert described(client, resource_type, "").error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_groups_have_settings_whether_they_exist_or_not(client: RawClient) -> None:
+    found = described(client, GROUP, "some")
+    assert found.error_code == 0
+    configs = {config.name: (config.value, config.config_source) for config in found.configs}
+    assert configs["share.auto.offset.reset"] == ("latest", 5)
+    assert configs["share.record.lock.duration.ms"] == ("30000", 5)
+    set_config(client, GROUP, "some", "share.record.lock.duration.ms", "20000")
+    found = described(client, GROUP, "some")
+    configs = {config.name: (config.value, config.config_source) for config in found.configs}
+    assert configs["share.record.lock.duration.ms"] == ("20000", 8)
+
+
+def test_a_consumer_group_goes_by_its_settings(client: RawClient) -> None:
+    set_config(client, GROUP, "unhurried", "consumer.heartbeat.interval.ms", "15000")
+    join = ConsumerGroupHeartbeatRequest(
+        "unhurried", "a", rebalance_timeout_ms=1_000, subscribed_topic_names=[], topic_partitions=[]
+    )
+    for group, interval_ms in (("unhurried", 15_000), ("ordinary", 5_000)):
+        join.group_id = group
+        asked = FindCoordinatorRequest(key_type=0, coordinator_keys=[group])
+        wait_until(lambda asked=asked: not client.ask(asked).coordinators[0].error_code)
+        wait_until(lambda: client.ask(join).error_code == 0)
+        assert client.ask(join).heartbeat_interval_ms == interval_ms
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("share.record.lock.duration.ms", "999999"),  # more than group.share.max...
+        ("share.delivery.count.limit", "1"),
+        ("share.auto.offset.reset", "soon"),
+        ("share.auto.offset.reset", "by_duration:P"),
+        ("share.isolation.level", "serializable"),
+        ("share.unknown", "1"),
+        ("consumer.session.timeout.ms", "44999"),  # less than group.consumer.min...
+        ("consumer.heartbeat.interval.ms", "15001"),
+    ],
+)
+def test_settings_of_groups_are_checked(client: RawClient, name: str, value: str) -> None:
+    assert set_config(client, GROUP, "some", name, value, expect=None) != 0
+
+
+def test_metadata_by_id_may_come_with_an_empty_name(client: RawClient) -> None:
+    """As Java's client asks when it is subscribed by a regular expression."""
+    asked = MetadataRequest([MetadataRequestTopic(b"?" * 16, "")])
+    (topic,) = client.ask(asked).topics
+    assert (topic.error_code, topic.topic_id) == (ErrorCode.UNKNOWN_TOPIC_ID, b"?" * 16)
+
+
+def set_config(
+    client: RawClient,
+    resource_type: int,
+    resource: str,
+    name: str,
+    value: str,
+    expect: int | None = 0,
+) -> int:
+    change = AlterConfigsResource(resource_type, resource, [AlterableConfig(name, 0, value)])
+    (result,) = client.ask(IncrementalAlterConfigsRequest([change])).responses
+    assert expect is None or result.error_code == expect, result.error_message
+    return int(result.error_code)
 
 
 def test_loggers_have_levels(client: RawClient) -> None:

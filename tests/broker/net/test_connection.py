@@ -3,6 +3,7 @@
 Which requests may overlap in general is in test_request_order_model.py.
 """
 
+import asyncio
 import struct
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ import pytest
 from barnabas.broker.net.connection import MAX_PARKED, MAX_WAITING_BYTES
 from barnabas.broker.net.receive_buffer import INITIAL_BYTES
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
+from barnabas.wire.framing import encode_request
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.broker.talk import LARGE, METADATA, PRODUCE, Talk, request
 
 
@@ -23,6 +26,27 @@ def talk() -> Iterator[Talk]:
 
 def test_addresses(talk: Talk) -> None:
     assert (talk.connection.client_host, talk.connection.local_host) == ("10.0.0.1", "10.0.0.2")
+
+
+@pytest.mark.parametrize("end", ["finish", "stop_accepting_requests"])
+def test_nothing_is_read_or_kept_once_no_request_is_handled(talk: Talk, end: str) -> None:
+    talk.send(b"?", b"a" * 500)
+    getattr(talk.connection, end)()
+    assert not talk.transport.reading
+    assert talk.connection._received.capacity == 0
+    talk.answer(0, b"1")
+    assert talk.said == b"1"
+    assert len(talk.handled) == 1
+    assert talk.transport.closed == (end == "finish")
+
+
+@pytest.mark.parametrize(("mechanism", "may"), [("BARNABAS-NODE", True), ("PLAIN", False)])
+def test_clients_do_not_sign_in_over_the_limits(talk: Talk, mechanism: str, may: bool) -> None:
+    talk.connection.probation = "max.connections is 1"
+    frames = encode_request(SaslHandshakeRequest(mechanism), 1, 1, "c")
+    talk.send(b"".join(frames)[4:])
+    assert bool(talk.handled) == may
+    assert talk.transport.closed != may
 
 
 def test_answers_of_one_read_go_out_together(talk: Talk) -> None:
@@ -221,3 +245,41 @@ def test_when_the_broker_stops_only_answers_go_out(talk: Talk) -> None:
     talk.answer(0, b"1")
     assert talk.handled == [b"?"]
     assert talk.said == b"1"
+
+
+def test_a_muted_connection_is_not_read_until_the_time_is_over(talk: Talk) -> None:
+    async def scenario() -> None:
+        talk.send(b"a", b"?")
+        talk.connection.mute(0.05)
+        assert not talk.transport.reading
+        talk.send(b"b")  # what was read before
+        talk.parked[0].set_result([b"1"])
+        await asyncio.sleep(0.01)
+        assert (talk.handled, talk.said) == ([b"a", b"?"], b"a1"), "answers are still sent"
+        talk.connection.mute(0.1)
+        talk.connection.mute(0.01)
+        await asyncio.sleep(0.06)
+        assert talk.handled == [b"a", b"?"], "the longest time counts"
+        await asyncio.sleep(0.1)
+        assert (talk.said, talk.transport.reading) == (b"a1b", True)
+
+    talk.loop.run_until_complete(scenario())
+
+
+def test_a_muted_connection_can_be_lost_and_blocked(talk: Talk) -> None:
+    async def scenario() -> None:
+        talk.connection.mute(0.01)
+        talk.connection.pause_writing()
+        await asyncio.sleep(0.03)
+        talk.send(b"a")
+        assert talk.handled == [], "its client does not read"
+        talk.connection.mute(0.02)
+        talk.connection.resume_writing()
+        assert talk.handled == []
+        await asyncio.sleep(0.04)
+        assert talk.handled == [b"a"]
+        talk.connection.mute(0.01)
+        talk.connection.connection_lost(None)
+        await asyncio.sleep(0.03)
+
+    talk.loop.run_until_complete(scenario())

@@ -11,13 +11,16 @@ class Guest:
     """What the connections sees of a connection."""
 
     def __init__(self, host: str = "a") -> None:
-        self.client_host = host
+        self.client_host = self.host = host
         self.is_waiting = False
         self.has_ended = False
         self.last_active = 0.0
+        self.opened = 0.0
+        self.has_signed_in = True
         self.aborted = False
         self.shrunk = False
         self.probation: str | None = None
+        self.is_throttled = False
 
     def refuse(self, why: str) -> None:
         self.refused = why
@@ -83,6 +86,20 @@ def test_so_many_in_all() -> None:
     for guest in guests[1:]:  # one turned away leaves too, when its socket is closed
         keeper.connections.leave(guest)
     assert keeper.enter(Guest("d")) == [True]
+
+
+def test_who_is_beyond_the_limit_is_known_before_a_tls_handshake() -> None:
+    keeper = Doorkeeper(max_connections="2")
+    assert not keeper.connections.is_over("x")
+    guest = Guest("a")
+    keeper.enter(guest)
+    assert not keeper.connections.is_over("x")
+    keeper.enter(Guest("b"))
+    assert keeper.connections.is_over("x")
+    keeper.connections.proved(guest)  # a node does not count
+    assert not keeper.connections.is_over("x")
+    keeper.connections.handshakes.begin(Guest("c"))  # one under way does
+    assert keeper.connections.is_over("x")
 
 
 def test_so_many_from_one_address() -> None:

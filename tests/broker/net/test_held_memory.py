@@ -6,8 +6,9 @@ from barnabas.broker.net.held_memory import HeldMemory
 class Guest:
     client_host = "a"
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_admitted: bool = True) -> None:
         self.aborted = False
+        self.is_admitted = is_admitted
 
     def abort(self) -> None:
         self.aborted = True
@@ -35,6 +36,17 @@ def test_within_the_limit_nobody_is_closed() -> None:
     assert (memory.room(), one.aborted, other.aborted) == (0, False, False)
     memory.forget(one)
     assert memory.room() == 50
+
+
+def test_strangers_are_closed_before_those_who_have_signed_in() -> None:
+    memory, _ = held(100)
+    signed_in = Guest()
+    strangers = [Guest(is_admitted=False) for _ in range(8)]
+    memory.add(signed_in, 80)
+    for stranger in strangers:
+        memory.add(stranger, 5)
+    assert not signed_in.aborted
+    assert any(stranger.aborted for stranger in strangers)
 
 
 def test_who_holds_the_most_for_the_longest_is_closed() -> None:

@@ -1,38 +1,12 @@
-"""Addresses, as they are written and as they are bound."""
+"""Addresses as they are bound."""
 
 import socket
 
 import pytest
 
-from barnabas.broker.net.listeners import bind, parse_listener
+from barnabas.broker.net.listeners import bind
 from barnabas.broker.settings.config import ConfigError
 from barnabas.wire.endpoint import Address
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port", "shown"),
-    [
-        ("localhost:9092", "localhost", 9092, "localhost:9092"),
-        (" PLAINTEXT://broker.example:0 ", "broker.example", 0, "broker.example:0"),
-        ("plaintext://10.0.0.1:65535", "10.0.0.1", 65535, "10.0.0.1:65535"),
-        ("[::1]:9092", "::1", 9092, "[::1]:9092"),
-        (":9092", "", 9092, ":9092"),
-    ],
-)
-def test_addresses(text: str, host: str, port: int, shown: str) -> None:
-    address = parse_listener(text, "listeners")
-    assert (address.host, address.port, str(address)) == (host, port, shown)
-
-
-NO_ADDRESSES = """
-localhost  localhost:  localhost:x  localhost:-1  localhost:65536  a:1,b:2  SSL://a:1  C://a:1
-"""
-
-
-@pytest.mark.parametrize("text", ["", *NO_ADDRESSES.split()])
-def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(ConfigError, match="listeners="):
-        parse_listener(text, "listeners")
 
 
 @pytest.mark.parametrize("host", ["", "0.0.0.0", "::", "*"])

@@ -13,6 +13,7 @@ from barnabas.broker.net.peer_proof import (
     ProofError,
     Prover,
     Verifier,
+    credentials_of,
     key_of,
 )
 from barnabas.broker.net.peers import Peers, PeerUnavailable, peer_client_id
@@ -49,6 +50,25 @@ def test_both_sides_prove_that_they_know_the_secret() -> None:
     assert b"secret" not in prover.hello + verifier.challenge + proof
 
 
+STEPS = [b"old", b"old\nnew", b"new\nold", b"new"]
+"""The file of the secret while it is changed, on all nodes one after the other."""
+
+
+@pytest.mark.parametrize("asks", STEPS)
+@pytest.mark.parametrize("asked", STEPS)
+def test_a_secret_that_is_changed_step_by_step(asks: bytes, asked: bytes) -> None:
+    """Nodes of one step and the next understand each other; those that skip one may not."""
+    two, one = (PeerIdentity(number, bytes([number]) * 16) for number in (2, 1))
+    prover = Prover(credentials_of(two, "c", asks), 1, NONCE)
+    verifier = Verifier(credentials_of(one, "c", asked), prover.hello, OTHER_NONCE)
+    if asked.partition(b"\n")[0] in asks.split(b"\n"):
+        assert verifier.check(prover.answer(verifier.challenge)) == two
+    else:
+        assert abs(STEPS.index(asks) - STEPS.index(asked)) > 1
+        with pytest.raises(ProofError, match="cluster secret differs"):
+            prover.answer(verifier.challenge)
+
+
 @pytest.mark.parametrize("secret", [b"another", None])
 def test_with_another_secret_neither_side_believes_the_other(secret: bytes | None) -> None:
     prover = Prover(credentials(2, secret=secret), 1, NONCE)
@@ -71,7 +91,10 @@ def test_an_old_proof_is_worth_nothing() -> None:
     ("hello", "why"),
     [
         (Prover(credentials(2), 3, NONCE).hello, "this is node 1, not node 3"),
-        (Prover(credentials(2, cluster_id="d"), 1, NONCE).hello, "of cluster c"),
+        (
+            Prover(credentials(2, cluster_id="d"), 1, NONCE).hello,
+            "node 1 of another cluster$",
+        ),
         (Prover(credentials(1), 1, NONCE).hello, "two nodes have one number"),
         (b"", "is malformed"),
         (bytes(200), "is malformed"),

@@ -25,6 +25,7 @@ from barnabas.broker.quorum import Quorum, is_metadata_fetch
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DataDirectory, OsDisk
+from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
 from barnabas.raft import RaftConfig
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -104,6 +105,7 @@ class Member:
         self.snapshot_records = snapshot_records
         self.is_up = False
         self.brokers: list[DescribeClusterBroker] = []
+        self.image = MetadataImage()
         self.lost: list[int] = []
         self.failures: list[Exception] = []
 

@@ -36,7 +36,7 @@ def test_voters_are_numbers_and_addresses() -> None:
         ("1@h1:9092,", "is not ID@HOST:PORT"),
         ("1@h1", "write it as HOST:PORT"),
         ("1@h1:x", "write it as HOST:PORT"),
-        ("1@SSL://h1:9092", "SSL is not supported"),
+        ("1@SSL://h1:9092", "is not ID@HOST:PORT"),
         ("1@h1:0", "not an address that other nodes can connect to"),
         ("1@0.0.0.0:9092", "not an address that other nodes can connect to"),
         ("1@h1:9092,1@h2:9092", "node 1 is named twice"),

@@ -37,7 +37,7 @@ from barnabas.raft import (
 from barnabas.raft import messages as raft
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import RecordsError
-from barnabas.wire.endpoint import Endpoint
+from barnabas.wire.endpoint import Endpoint, SecurityProtocol
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Message
 from barnabas.wire.messages.fetch import FetchRequest, FetchTopic
@@ -52,7 +52,13 @@ errors = st.sampled_from(ErrorCode)
 leaders = st.none() | node_ids
 keys = st.builds(ReplicaKey, node_ids, st.binary(min_size=16, max_size=16))
 points = st.builds(OffsetAndEpoch, offsets, epochs)
-endpoints = st.builds(Endpoint, st.text(max_size=5), st.text(max_size=5), st.integers(0, 65535))
+endpoints = st.builds(
+    Endpoint,
+    st.text(max_size=5),
+    st.text(max_size=5),
+    st.integers(0, 65535),
+    st.just(SecurityProtocol.PLAINTEXT),
+)
 voters = st.builds(Voter, keys, st.lists(endpoints, max_size=2).map(tuple))
 voter_sets = st.lists(voters, max_size=4, unique_by=lambda voter: voter.key.node_id).map(
     lambda found: VoterSet(tuple(sorted(found)))

@@ -150,8 +150,8 @@ def test_a_connection_to_itself_is_nobody_and_leaves_the_port_free() -> None:
         loop = asyncio.get_running_loop()
         connect = loop.create_connection
 
-        def from_there(factory: Any, host: str, port: int) -> Any:
-            return connect(factory, host, port, local_addr=(host, port))
+        def from_there(factory: Any, host: str, port: int, **tls: Any) -> Any:
+            return connect(factory, host, port, local_addr=(host, port), **tls)
 
         loop.create_connection = from_there  # type: ignore[method-assign, assignment]
         with pytest.raises(PeerUnavailable, match="nothing listens"):

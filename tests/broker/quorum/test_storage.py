@@ -321,3 +321,43 @@ def test_what_a_crash_has_torn_is_cut_off_without_a_word() -> None:
     _, after = opened(disk)
     assert seen(after) == seen(before)
     assert disk.read_file(path) == content
+
+
+def garble(disk: MemoryDisk, offset: int, epoch: int) -> None:
+    path = f"{DIRECTORY}/{0:020d}.log"
+    content = bytearray(disk.read_file(path))
+    start = 0
+    while parse_header(content, start).base_offset != offset:
+        start += parse_header(content, start).size
+    content[start + 12 : start + 16] = epoch.to_bytes(4, "big")
+    disk.replace_file(path, bytes(content))
+
+
+@pytest.mark.parametrize("epoch", [2, 4, 1 << 20])
+def test_an_epoch_that_can_not_be_is_cut_off_where_nothing_was_synced(epoch: int) -> None:
+    """With a later epoch than any other replica has, this one would win every election."""
+    disk = filled()
+    path = f"{DIRECTORY}/{0:020d}.log"
+    _, before = opened(disk)
+    content = disk.read_file(path)
+    disk.replace_file(path, content + bytes(encode_entry(Entry(21, 3, LeaderChange(1)))))
+    garble(disk, 21, epoch)
+    _, after = opened(disk)
+    assert seen(after) == seen(before)
+    assert disk.read_file(path) == content
+
+
+def test_an_epoch_that_can_not_be_is_damage_where_it_was_synced() -> None:
+    disk = filled()
+    opened(disk)
+    garble(disk, 20, 2)
+    with pytest.raises(StorageError, match="offset 20 whose epoch is damaged"):
+        opened(disk)
+
+
+def test_an_epoch_between_entries_of_one_epoch_is_corrected() -> None:
+    disk = filled()
+    _, before = opened(disk)
+    garble(disk, 15, 1 << 20)
+    _, after = opened(disk)
+    assert seen(after) == seen(before)

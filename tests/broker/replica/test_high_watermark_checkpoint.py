@@ -1,8 +1,10 @@
 """The file that says what this node had acknowledged."""
 
+from random import Random
+
 import pytest
 
-from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
+from barnabas.broker.replica.high_watermark_checkpoint import UNKNOWN, HighWatermarkCheckpoint
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from tests.log.memory_disk import MemoryDisk
 
@@ -114,10 +116,33 @@ def test_what_is_not_open_yet_stays_listed_until_it_is_known_to_be_gone() -> Non
         "\xff\n1\nt 0 1\n",
     ],
 )
-def test_a_file_that_is_not_whole_says_nothing(content: str) -> None:
+def test_a_damaged_file_makes_it_unknown_what_was_acknowledged(content: str) -> None:
     disk = MemoryDisk()
     disk.replace_file(PATH, content.encode("latin-1"))
-    assert HighWatermarkCheckpoint(disk, "data").acknowledged("t", ID, 0) == 0
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    assert watermarks.acknowledged("t", ID, 0) == UNKNOWN
+    doubted, closed = Stub("t", 0, 5), Stub("t", 1, 7)
+    doubted.doubt.reason = "it was not closed"
+    watermarks.opened(doubted)
+    watermarks.opened(closed)
+    written(disk, watermarks)
+    again = HighWatermarkCheckpoint(disk, "data")
+    assert again.acknowledged("t", ID, 0) == UNKNOWN, "a second crash finds the same"
+    assert again.acknowledged("t", ID, 1) == 7
+    watermarks.forget_unclaimed(lambda *_: True)
+    assert watermarks.acknowledged("new", ID, 0) == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_power_loss_leaves_what_was_written(seed: int) -> None:
+    disk = MemoryDisk()
+    disk.make_directory("data")
+    disk.sync_directory("data")
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    watermarks.opened(Stub("t", 0, 500))
+    written(disk, watermarks)
+    disk.power_loss(Random(seed))
+    assert HighWatermarkCheckpoint(disk, "data").acknowledged("t", ID, 0) == 500
 
 
 def test_a_topic_of_the_same_name_is_another() -> None:

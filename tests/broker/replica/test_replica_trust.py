@@ -4,11 +4,19 @@ from random import Random
 
 import pytest
 
+from barnabas.broker.replica.high_watermark_checkpoint import UNKNOWN
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
-from barnabas.broker.replica.replica_trust import NEW_DIRECTORY, POWER_LOST, accept_alone, examine
+from barnabas.broker.replica.replica_trust import (
+    ACKNOWLEDGED_UNKNOWN,
+    NEW_DIRECTORY,
+    POWER_LOST,
+    accept_alone,
+    examine,
+)
 from barnabas.log import FLUSH_MARK, Log, LogConfig
 from tests.log.batches import put, readable
 from tests.log.memory_disk import MemoryDisk
+from tests.log.recovery import test_garbled_epochs as garbled_epochs
 from tests.log.recovery.test_holes import COUNT, DIRECTORY, filled, flip, opened, segments, value
 
 FLUSHED = LogConfig(flush_messages=1)
@@ -76,6 +84,16 @@ def test_a_replica_of_a_new_data_directory_says_so() -> None:
     kept = opened(disk, power_lost=True)
     found = examine(kept, COUNT, was_there=True, power_lost=True, is_directory_new=True)
     assert found == ReplicaDoubt(POWER_LOST, 0, lacks_end=True), "only broker.state is gone"
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_log_that_was_not_closed_is_doubted_if_nobody_knows_its_end(closed: bool) -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=closed)
+    found = examine(opened(disk), UNKNOWN, was_there=True, power_lost=False)
+    assert found == (
+        ReplicaDoubt() if closed else ReplicaDoubt(ACKNOWLEDGED_UNKNOWN, COUNT, lacks_end=True)
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -146,3 +164,20 @@ def test_the_only_replica_after_a_loss_of_power(caplog: pytest.LogCaptureFixture
     accept_alone("t-0", log, COUNT, 0, was_there=True, power_lost=True)
     assert f"t-0 lost offsets {end} to {COUNT - 1} when the machine lost power" in caplog.text
     assert put(log, b"more").base_offset == end
+
+
+def test_a_leader_epoch_that_is_damaged_and_not_clear_is_a_reason_to_doubt() -> None:
+    disk = garbled_epochs.filled("333455")
+    garbled_epochs.garble(disk, 3, 1)
+    log = garbled_epochs.opened(disk)
+    finding = examine(log, 6, was_there=True, power_lost=False)
+    assert finding.reason == "the leader epoch of its batch at offset 3 is damaged"
+    assert (finding.suspect_from, finding.is_only_hole) == (3, True)
+
+
+def test_a_later_leader_epoch_than_that_of_the_partition_is_a_reason_to_doubt() -> None:
+    log = garbled_epochs.opened(garbled_epochs.filled("3339"))
+    assert not examine(log, 4, was_there=True, power_lost=False, leader_epoch=9)
+    finding = examine(log, 4, was_there=True, power_lost=False, leader_epoch=8)
+    assert finding.reason == "the leader epoch of its batch at offset 3 is damaged"
+    assert (finding.suspect_from, finding.is_only_hole) == (3, True)

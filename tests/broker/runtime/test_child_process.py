@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from barnabas.broker.runtime.child_process import ChildProcess
+from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
 
@@ -26,7 +27,7 @@ def children() -> list[psutil.Process]:
     return [
         process
         for process in psutil.Process().children()
-        if "barnabas.log.compaction.child" in process.cmdline()
+        if "barnabas.log.compaction.child" in command_line(process)
     ]
 
 

@@ -296,7 +296,7 @@ def test_a_connection_to_itself_is_a_refusal_and_leaves_the_port_free() -> None:
         loop = asyncio.get_running_loop()
         connect = loop.create_connection
 
-        def from_there(factory: Any, host: str, port: int) -> Any:
+        def from_there(factory: Any, host: str, port: int, **_: object) -> Any:
             return connect(factory, host, port, local_addr=(host, port))
 
         loop.create_connection = from_there  # type: ignore[method-assign, assignment]

@@ -9,8 +9,8 @@ from barnabas.client.admin.groups import describe_group
 from barnabas.client.admin.topics import create_partitions, create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.classic_member import ClassicMember
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
-from barnabas.client.group.group_member import GroupMember
 from barnabas.client.producer.record_producer import RecordProducer
 from tests.client.core_consumer import CoreConsumer
 from tests.support.wait import wait_until_async
@@ -61,9 +61,9 @@ def test_who_gives_up_joining_leaves_at_once(bootstrap: str) -> None:
         async with ClusterClient(bootstrap) as cluster:
             topic = await topic_with(cluster, 1, 1)
             group = f"g-{topic}"
-            slow = GroupMember(cluster, group, [topic], rebalance_timeout_ms=60_000)
+            slow = ClassicMember(cluster, group, [topic], rebalance_timeout_ms=60_000)
             await slow.join()
-            joining = GroupMember(cluster, group, [topic])
+            joining = ClassicMember(cluster, group, [topic])
             task = asyncio.create_task(joining.join())
 
             async def members() -> int:
@@ -133,7 +133,7 @@ def test_a_member_the_group_has_forgotten_comes_back_as_a_new_one(bootstrap: str
             member = Member(cluster, group, topic)
             await wait_until_async(lambda: len(member.values) == 20)
             forgotten = member.source.member._member_id
-            impostor = GroupMember(cluster, group, [topic])
+            impostor = ClassicMember(cluster, group, [topic])
             impostor._member_id = forgotten
             await impostor.leave()
             await wait_until_async(lambda: member.source.member._member_id not in ("", forgotten))

@@ -11,22 +11,19 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.committer import Committer
 from barnabas.client.consumer.delivery_queue import DeliveryQueue
+from barnabas.client.consumer.eager_rebalancer import EagerRebalancer
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.new_topics import NewTopics
-from barnabas.client.consumer.rebalancer import PartitionChange, Rebalancer
+from barnabas.client.consumer.rebalancer import PartitionChange
 from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
-from barnabas.wire.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchResponse,
-    OffsetFetchResponsePartition,
-    OffsetFetchResponseTopic,
-)
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from tests.client.consumer.test_committer import Group
 from tests.client.fake_cluster import FakeCluster, FakeLog
+from tests.client.fake_group import committed
 from tests.client.virtual_time import now, run
 
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
@@ -73,8 +70,10 @@ class Consumer:
         self.committer = Committer(
             cluster, "g", self.fetcher, self.queue, 5_000, group.fenced.append, lambda: None
         )
-        fake.handlers[OffsetFetchRequest] = self._offsets
-        self.rebalancer = Rebalancer(
+        fake.handlers[OffsetFetchRequest] = lambda _node, request: committed(
+            request, self.committed
+        )
+        self.rebalancer = EagerRebalancer(
             cluster,
             member,  # type: ignore[arg-type]
             self.fetcher,
@@ -85,14 +84,6 @@ class Consumer:
             start=start,
             topics=NewTopics(cluster, ["t"]),
         )
-
-    def _offsets(self, _node_id: int, request: OffsetFetchRequest) -> OffsetFetchResponse:
-        answers = [
-            OffsetFetchResponsePartition(index, self.committed.get(index, -1))
-            for topic in request.topics or []
-            for index in topic.partition_indexes
-        ]
-        return OffsetFetchResponse(topics=[OffsetFetchResponseTopic("t", answers)])
 
     async def rewind(self) -> None:
         self.rebalancer.rewind()

@@ -1,0 +1,1 @@
+"""Quotas: what clients use, and how long those over their quota wait."""

@@ -1,0 +1,126 @@
+"""Three nodes with access rules: clients get what they may have, nodes do their work."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+
+from barnabas import Admin
+from barnabas.client.admin.acls import AclBinding
+from tests.support.access import AUTHORIZER
+from tests.support.sasl import PLAIN_PASSWORD, SaslCluster
+from tests.support.wait import wait_until
+
+SETTINGS = {
+    **AUTHORIZER,
+    "super.users": "User:ANONYMOUS",
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "3",
+    "transaction.state.log.num.partitions": "3",
+}
+"""Who does not sign in, on the open listener, is the administrator."""
+
+PASSWORDS = {"alice": PLAIN_PASSWORD, "carol": "hatter"}
+ALICE = [
+    AclBinding("User:alice", "READ", "TOPIC", "in"),
+    AclBinding("User:alice", "WRITE", "TOPIC", "out-", "PREFIXED"),
+    AclBinding("User:alice", "READ", "GROUP", "alice"),
+    AclBinding("User:alice", "WRITE", "TRANSACTIONAL_ID", "alice-1"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslCluster]:
+    with SaslCluster(tmp_path_factory.mktemp("closed"), 3, SETTINGS) as cluster:
+        yield cluster
+
+
+def options(cluster: SaslCluster, user: str, **more: Any) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": cluster.sasl_bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": PASSWORDS[user],
+        **more,
+    }
+
+
+def produce_error(cluster: SaslCluster, user: str, topic: str) -> int | None:
+    errors: list[Any] = []
+    producer = Producer(options(cluster, user, **{"message.timeout.ms": 30_000}))
+    producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
+    producer.flush(40)
+    return None if errors[0] is None else int(errors[0].code())
+
+
+def test_exactly_once_with_exactly_the_rights(cluster: SaslCluster) -> None:
+    with Admin(cluster.bootstrap) as admin:
+        admin.create_topic("in", partitions=3, replication_factor=3)
+        admin.create_topic("out-1", partitions=3, replication_factor=3)
+        admin.create_acls(ALICE)
+    source = Producer({"bootstrap.servers": cluster.bootstrap})
+    for number in range(30):
+        source.produce("in", str(number).encode())
+    source.flush(30)
+    consumer = Consumer(
+        options(
+            cluster,
+            "alice",
+            **{
+                "group.id": "alice",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+            },
+        )
+    )
+    consumer.subscribe(["in"])
+    producer = Producer(options(cluster, "alice", **{"transactional.id": "alice-1"}))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    read = 0
+    while read < 30:
+        message = consumer.poll(30)
+        assert message is not None
+        assert message.error() is None, message.error()
+        producer.produce("out-1", message.value())
+        read += 1
+    positions = consumer.position(consumer.assignment())
+    producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 30)
+    producer.commit_transaction(30)
+    consumer.close()
+    with Admin(cluster.bootstrap) as admin:
+        assert sum(end.lag or 0 for end in admin.describe_group("alice").offsets.values()) == 0
+
+
+def test_without_rights(cluster: SaslCluster) -> None:
+    denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert produce_error(cluster, "carol", "out-1") == denied
+    producer = Producer(options(cluster, "carol", **{"transactional.id": "alice-1"}))
+    with pytest.raises(KafkaException) as refused:
+        producer.init_transactions(30)
+    code = refused.value.args[0].code()
+    assert code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def _rules_of(bootstrap: str, user: str) -> list[AclBinding]:
+    with Admin(bootstrap) as admin:
+        return admin.acls(user=user)
+
+
+def test_a_change_reaches_every_node_and_outlives_one(cluster: SaslCluster) -> None:
+    right = AclBinding("User:carol", "WRITE", "TOPIC", "out-1")
+    with Admin(cluster.bootstrap) as admin:
+        admin.create_acls([right])
+    wait_until(lambda: produce_error(cluster, "carol", "out-1") is None, "the right is not there")
+    cluster.nodes[1].kill()
+    cluster.nodes[1].start()
+    for node in cluster.nodes.values():
+        wait_until(lambda node=node: right in _rules_of(node.bootstrap, "carol"))
+    with Admin(cluster.bootstrap) as admin:
+        admin.delete_acls([right])
+    wait_until(
+        lambda: produce_error(cluster, "carol", "out-1") == KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        "the right is still there",
+    )
