@@ -18,6 +18,9 @@ offset_commits  committed offsets a second, flushed before the acknowledgement v
 catch_up        how fast a returning follower catches up, vs. a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
+queues          jobs a second, CPU and latency of share groups, vs. a real Kafka and RabbitMQ
+rebalances      partitions that are not read while members join, leave and die, in both protocols
+security        CPU of TLS and of handshakes, vs. a real Kafka's; of access rules and of a quota
 clients         records a second, and a CPU second, of our client vs. others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 record_check    what a broker pays for looking at every record, with and without C
@@ -49,9 +52,11 @@ from benchmarks.bench import (
     AIOKAFKA,
     ASYNCIO,
     BASELINE,
+    CLASSIC,
     CLUSTER,
     CONFLUENT,
     CONNECTOR,
+    CONSUMER,
     KAFKA_PYTHON,
     KERNEL,
     OBJECTS,
@@ -60,6 +65,7 @@ from benchmarks.bench import (
     Row,
 )
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
+from benchmarks.rabbitmq_process import RABBITMQ
 from benchmarks.report import print_table, write_json
 
 MEASUREMENTS = (
@@ -80,6 +86,9 @@ OF_CLUSTERS = (
     "controller",
     "idle_cluster",
 )
+OF_GROUPS = ("rebalances",)
+OF_QUEUES = ("queues",)
+OF_SECURITY = ("security",)
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
 OF_PIPELINES = ("nexmark", "ad_events")
@@ -96,6 +105,9 @@ def main() -> None:
         *MEASUREMENTS,
         *OF_TRANSACTIONS,
         *OF_CLUSTERS,
+        *OF_GROUPS,
+        *OF_QUEUES,
+        *OF_SECURITY,
         *OF_CLIENTS,
         *OF_RECORDS,
         *OF_SPARK,
@@ -136,6 +148,9 @@ def main() -> None:
     for columns, kinds in (
         (names, MEASUREMENTS),
         (own_and_baseline, OF_TRANSACTIONS),
+        ([CONSUMER, CLASSIC], OF_GROUPS),
+        ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),
+        ([BARNABAS, BASELINE], OF_SECURITY),
         ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),

@@ -29,6 +29,9 @@ AIOKAFKA = "aiokafka"
 KAFKA_PYTHON = "kafka-python"
 """Clients that are compared with Barnabas' blocking one, its own for asyncio first."""
 
+CONSUMER = "consumer"
+CLASSIC = "classic"
+"""Protocols of groups, which are compared with each other."""
 
 CONNECTOR = "its connector"
 """Our Spark connector without the rest of our pipelines."""

@@ -41,6 +41,8 @@ class Broker:
     port: int
     pid: int
     is_ours: bool = True
+    security: Mapping[str, str] = field(default_factory=dict)
+    """How librdkafka connects to it, if not plainly."""
     _process: psutil.Process = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +51,11 @@ class Broker:
     @property
     def bootstrap(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def client(self) -> dict[str, str]:
+        """The settings of a client of librdkafka."""
+        return {"bootstrap.servers": self.bootstrap, **self.security}
 
     def cpu_s(self) -> float:
         """User and system time of all threads."""
@@ -79,7 +86,7 @@ class Contender:
             broker = Broker(self.name, *self.elsewhere, is_ours=False)
             create_topic(broker, topic, partitions)
             try:
-                _make_offsets_topic(broker, topic)
+                make_offsets_topic(broker, topic)
                 time.sleep(_SETTLE_S)
                 yield broker
             finally:
@@ -88,7 +95,7 @@ class Contender:
         with self.started(partitions) as broker:
             if self.name == BARNABAS:
                 create_topic(broker, topic, partitions)
-                _make_offsets_topic(broker, topic)
+                make_offsets_topic(broker, topic)
             yield broker
 
     @contextmanager
@@ -97,6 +104,7 @@ class Contender:
         partitions: int = 1,
         directory: str | None = None,
         settings: Mapping[str, str] | None = None,
+        security: Mapping[str, str] | None = None,
     ) -> Iterator[Broker]:
         """The process alone, on `directory` or on an empty one that is removed afterwards."""
         assert self.elsewhere is None
@@ -115,7 +123,7 @@ class Contender:
             )
             try:
                 host, port = _wait_until_ready(process, data)
-                yield Broker(self.name, host, port, process.pid)
+                yield Broker(self.name, host, port, process.pid, security=security or {})
             finally:
                 process.send_signal(signal.SIGTERM)
                 try:
@@ -179,12 +187,12 @@ def delete_topic(broker: Broker, topic: str) -> None:
     admin.delete_topics([topic])[topic].result()
 
 
-def _make_offsets_topic(broker: Broker, topic: str) -> None:
+def make_offsets_topic(broker: Broker, topic: str) -> None:
     """Let the topic of committed offsets come into being, which happens once in a broker's life."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "bench"})
+    consumer = Consumer({**broker.client, "group.id": "bench"})
     consumer.committed([TopicPartition(topic, 0)], 30)
     consumer.close()
 
 
 def _admin(broker: Broker) -> AdminClient:
-    return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 4})
+    return AdminClient({**broker.client, "log_level": 4})

@@ -11,15 +11,21 @@ snapshot  rows that were there before, of 150 bytes. What it takes to start, whi
           a table of one row, is subtracted
 changes   inserts in transactions of ten, written as fast as the server takes them
 latency   one insert at a time, from its commit on until a consumer has it
+Parquet   the same inserts into a table of Parquet files, without a topic between
 
 CPU is that of the pipeline or of Kafka Connect with all their processes, without broker, consumer
 and server; that of the server has its own row.
 """
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median, quantiles
+from tempfile import TemporaryDirectory
 from typing import Self
+
+from pyarrow.dataset import dataset
 
 import barnabas
 from benchmarks.bench import BASELINE, Bench, Row
@@ -58,7 +64,11 @@ def measure(bench: Bench) -> list[Row]:
             bench.console.print(f"  [dim]changes: {name}: {shown}[/]", highlight=False)
 
     def values(figure: str) -> dict[str, float]:
-        return {name: median(each[figure] for each in found) for name, found in seen.items()}
+        return {
+            name: median(each[figure] for each in found)
+            for name, found in seen.items()
+            if figure in found[0]
+        }
 
     return [
         Row("snapshot", "rows/s", values("rows")),
@@ -66,6 +76,8 @@ def measure(bench: Bench) -> list[Row]:
         Row("changes", "changes/s", values("changes")),
         Row("changes, CPU", "us/change", values("change_cpu"), at_most_ratio=1.0),
         Row("changes, CPU of the server", "us/change", values("server_cpu")),
+        Row("changes into Parquet", "changes/s", values("parquet")),
+        Row("changes into Parquet, CPU", "us/change", values("parquet_cpu")),
         Row("one change, median", "ms", values("p50")),
         Row("one change, 99 %", "ms", values("p99"), at_most=300.0),
     ]
@@ -87,7 +99,40 @@ def _figures(name: str, size: Size) -> Figures:
         with running(name, broker.bootstrap, source) as capture, _Watch(broker.bootstrap) as watch:
             watch.until(capture, size.rows)
             took_s, cpu_s = time.monotonic() - began - start_s, capture.cpu_s() - start_cpu_s
-    return {"rows": size.rows / took_s, "row_cpu": cpu_s / size.rows * 1e6, **found}
+    found |= {"rows": size.rows / took_s, "row_cpu": cpu_s / size.rows * 1e6}
+    return found if name == BASELINE else found | _into_parquet(size)
+
+
+def _into_parquet(size: Size) -> Figures:
+    with (
+        TemporaryDirectory(prefix="barnabas-bench-") as folder,
+        database() as source,
+        Contender(BARNABAS).started() as broker,
+    ):
+        table = Path(folder, "table")
+        source.insert(0, 1)
+        with running(BARNABAS, broker.bootstrap, source, table) as capture:
+            _until_rows(table, capture, 1)
+            warm = size.changes // 4
+            source.change(1, warm // _TRANSACTION, _TRANSACTION)
+            _until_rows(table, capture, 1 + warm)
+            before, began = capture.cpu_s(), time.monotonic()
+            source.change(1 + warm, size.changes // _TRANSACTION, _TRANSACTION)
+            _until_rows(table, capture, 1 + warm + size.changes)
+            took_s, cpu_s = time.monotonic() - began, capture.cpu_s() - before
+    return {"parquet": size.changes / took_s, "parquet_cpu": cpu_s / size.changes * 1e6}
+
+
+def _until_rows(table: Path, capture: Capture, count: int) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    rows = 0
+    while rows < count:
+        time.sleep(0.1)
+        capture.check()
+        with suppress(FileNotFoundError):  # the table is made with its first rows
+            rows = dataset(table, format="parquet").count_rows()
+        assert time.monotonic() < deadline, f"{rows} of {count} rows have come"
+    assert rows == count, f"{rows} rows instead of {count}"
 
 
 def _changes(source: Database, capture: Capture, watch: "_Watch", size: Size) -> Figures:

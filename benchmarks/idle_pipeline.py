@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +24,7 @@ import barnabas
 
 _SILENCE_S = 2.0
 _WARM_UP_S = 15.0
+_LOOK_S = 1.0
 
 
 def main() -> None:
@@ -62,11 +65,14 @@ def _measure(servers: str, pid: int, options: argparse.Namespace) -> None:
     ):
         _travel_s(producer, consumer, b"first")
         time.sleep(_WARM_UP_S)
-        before, began = _cpu_s(pid), time.monotonic()
-        time.sleep(options.seconds)
-        after, passed = _cpu_s(pid), time.monotonic() - began
+        cpu = _Cpu(pid)
+        before, began = cpu.so_far(), time.monotonic()
+        while time.monotonic() < began + options.seconds:
+            time.sleep(_LOOK_S)
+            cpu.look()
+        after, passed = cpu.so_far(), time.monotonic() - began
         for name in sorted(after):
-            share = (after[name] - before.get(name, 0.0)) / passed
+            share = (after[name] - before[name]) / passed
             sys.stdout.write(f"{name:<16} {share:7.2%} of a core\n")
         total = (sum(after.values()) - sum(before.values())) / passed
         sys.stdout.write(f"{'together':<16} {total:7.2%} of a core, idle for {passed:.0f} s\n")
@@ -90,17 +96,37 @@ def _travel_s(producer: barnabas.Producer, consumer: barnabas.Consumer, value: b
                 return time.monotonic() - began
 
 
-def _cpu_s(pid: int) -> dict[str, float]:
-    """The CPU seconds of the command's processes so far, by what they are."""
-    command = psutil.Process(pid)
-    found = {"command": 0.0, "JVM": 0.0, "Python workers": 0.0}
-    for each in (command, *command.children(recursive=True)):
-        times = each.cpu_times()
-        name = (
-            "command" if each.pid == pid else "JVM" if "java" in each.name() else "Python workers"
-        )
-        found[name] += times.user + times.system
-    return found
+class _Cpu:
+    """The CPU seconds of a command's processes, also of those that have ended since.
+
+    Spark ends Python workers that were idle for a minute, and nobody else counts their seconds.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._command = psutil.Process(pid)
+        self._seconds: dict[psutil.Process, float] = {}
+        self._names: dict[psutil.Process, str] = {}
+
+    def look(self) -> None:
+        """Look at what runs now."""
+        for each in (self._command, *self._command.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                times = each.cpu_times()
+                self._seconds[each] = times.user + times.system
+                self._names[each] = self._name(each)
+
+    def _name(self, process: psutil.Process) -> str:
+        if process == self._command:
+            return "command"
+        return "JVM" if "java" in process.name() else "Python workers"
+
+    def so_far(self) -> defaultdict[str, float]:
+        """By what the processes are."""
+        self.look()
+        found: defaultdict[str, float] = defaultdict(float)
+        for process, seconds in self._seconds.items():
+            found[self._names[process]] += seconds
+        return found
 
 
 if __name__ == "__main__":

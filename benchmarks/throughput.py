@@ -42,9 +42,7 @@ def measure(bench: Bench) -> list[Row]:
 
 def produce(broker: Broker, size: int, count: int) -> float:
     """Broker CPU seconds for `count` records."""
-    producer = Producer(
-        {"bootstrap.servers": broker.bootstrap, "queue.buffering.max.kbytes": 200_000}
-    )
+    producer = Producer({**broker.client, "queue.buffering.max.kbytes": 200_000})
     producer.list_topics(TOPIC, 30)
     before = broker.cpu_s()
     value = bytes(size)
@@ -64,7 +62,7 @@ def consume(broker: Broker, count: int) -> float:
     """Broker CPU seconds for reading `count` records."""
     consumer = Consumer(
         {
-            "bootstrap.servers": broker.bootstrap,
+            **broker.client,
             "group.id": "bench",
             "enable.auto.commit": False,
             "queued.max.messages.kbytes": 200_000,

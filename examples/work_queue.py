@@ -3,8 +3,8 @@
     barnabas server &
     python examples/work_queue.py [BOOTSTRAP]
 
-Workers are members of one group: each partition is with one of them at a time. Here they are
-threads; they could as well be processes on different machines.
+Workers are members of one share group: each job is locked for one of them at a time. Here they are
+threads; they could as well be processes on different machines. The topic has one partition.
 """
 
 import argparse
@@ -13,36 +13,31 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
-from barnabas import Admin, Consumer, Producer
+from barnabas import Producer, Queue
 
 JOBS = 600
 WORKERS = ("ada", "bob", "eve")
 
 
 def enqueue(bootstrap: str) -> None:
-    with Admin(bootstrap) as admin:
-        admin.create_topic("jobs", partitions=6)  # so there may be up to six workers
     with Producer(bootstrap, value_format="json") as producer:
         for number in range(JOBS):
-            producer.send("jobs", {"square": number}, partition=number % 6)
+            producer.send("jobs", {"square": number})
 
 
 def work(name: str, bootstrap: str, done: Counter[int], stop: Event) -> str:
     count = 0
-    with Consumer(
-        bootstrap,
-        "jobs",
-        group="workers",
-        value_format="json",
-        rebalance_timeout_ms=5_000,  # jobs are short, so rebalances can be
-    ) as jobs:
+    with Queue(bootstrap, "jobs", group="workers", value_format="json") as jobs:
         while not stop.is_set():
-            for job in jobs.poll(timeout_s=0.1, max_records=1):
-                if name == "bob" and count == 20:
-                    raise RuntimeError("bob has fallen off his chair")  # with a job in his hands
-                time.sleep(0.01)  # hard work
-                done[job.value["square"]] += 1
-                count += 1
+            job = jobs.get(timeout_s=0.1)
+            if job is None:
+                continue
+            if name == "bob" and count == 20:
+                raise RuntimeError("bob has fallen off his chair")  # with a job in his hands
+            time.sleep(0.01)  # hard work
+            done[job.value["square"]] += 1
+            count += 1
+            job.accept()
     return f"{name} did {count} jobs"
 
 

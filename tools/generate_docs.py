@@ -10,6 +10,7 @@ from inspect import getmodule
 from pathlib import Path
 
 from barnabas import errors
+from barnabas.broker.monitoring.registry import SECTIONS
 from barnabas.broker.routes import routes
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.metadata.config_values import ConfigDef, ConfigType
@@ -102,11 +103,33 @@ def exceptions() -> str:
     return _table(("Exception", "A kind of", "Meaning"), rows)
 
 
+def metrics() -> str:
+    """All metrics of a node, by what they are about."""
+    return "\n".join(
+        f"### {title}\n\n"
+        + _table(
+            ("Metric", "Type", "Labels", "Meaning", "Wake somebody"),
+            [
+                (
+                    f"`{metric.name}`",
+                    metric.kind,
+                    ", ".join(f"`{label}`" for label in metric.labels) or "-",
+                    metric.meaning,
+                    metric.alarm or "-",
+                )
+                for metric in section
+            ],
+        )
+        for title, section in SECTIONS.items()
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "broker-settings": broker_settings,
     "topic-settings": topic_settings,
     "apis": apis,
     "exceptions": exceptions,
+    "metrics": metrics,
 }
 
 

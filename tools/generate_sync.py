@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 AIO = ROOT / "src/barnabas/aio"
 SYNC = ROOT / "src/barnabas/sync"
-BY_HAND = {"__init__.py", "waiting.py"}
+BY_HAND = {"__init__.py", "waiting.py", "workers.py"}
 
 NAMES = {
     "aio": "sync",

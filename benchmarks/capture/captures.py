@@ -50,12 +50,17 @@ class Capture:
 
 
 @contextmanager
-def running(name: str, bootstrap: str, database: Database) -> Iterator[Capture]:
-    """One of `captures`, from an empty checkpoint on."""
+def running(
+    name: str, bootstrap: str, database: Database, table: Path | None = None
+) -> Iterator[Capture]:
+    """One of `captures`, from an empty checkpoint on; into a table of Parquet files, if one is
+    given, or else into the topic."""
     with TemporaryDirectory(prefix="barnabas-bench-") as directory:
         folder = Path(directory)
-        make = _pipeline if name == BARNABAS else _debezium
-        command = make(bootstrap, database, folder)
+        if name == BARNABAS:
+            command = _pipeline(bootstrap, database, folder, table)
+        else:
+            command = _debezium(bootstrap, database, folder)
         output = folder / "output"
         with output.open("wb") as file:
             process = subprocess.Popen(command, cwd=folder, stdout=file, stderr=file)
@@ -70,12 +75,13 @@ def running(name: str, bootstrap: str, database: Database) -> Iterator[Capture]:
                 each.kill()
 
 
-def _pipeline(bootstrap: str, database: Database, folder: Path) -> list[str]:
+def _pipeline(bootstrap: str, database: Database, folder: Path, table: Path | None) -> list[str]:
     definition = folder / "changes.sql"
+    sink = f"topic {TOPIC} topic_per_row=true exactly_once=true"
     definition.write_text(
         f"-- source changes: postgres_changes {database.url} {TABLE} topic_prefix={PREFIX} "
         f"slot={database.slot} publication={database.slot}\n"
-        f"-- sink: topic {TOPIC} topic_per_row=true exactly_once=true\n"
+        f"-- sink: {sink if table is None else f'parquet {table}'}\n"
         "SELECT topic, key, value FROM changes\n"
     )
     return [

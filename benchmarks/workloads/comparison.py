@@ -1,11 +1,18 @@
 """All queries of a workload, run by all contenders in turn; the rows of the table.
 
 Every query is run on few events first, to warm the JVM up, and what was written is compared with a
-batch. Then rounds on many events are measured, contenders in turn, and their medians count. The CPU
-includes the start of a query, a second or two: with few events little else would be measured. A
-quick run has one round, and leaves our connector out if Spark's own is there.
+batch. Then rounds on many events are measured, contenders in turn, and their medians count. Who
+comes first changes with each round: what the JVM compiles for one serves the next. The CPU includes
+the start of a query, a second or two: with few events little else would be measured. A quick run
+has one round, and leaves our connector out if Spark's own is there.
+
+    BARNABAS_BENCH_QUERIES="q5 q11" BARNABAS_BENCH_EVENTS=1000000 BARNABAS_BENCH_ROUNDS=3 \\
+        python -m benchmarks nexmark --quick
+
+runs some of the queries, on so many events, so many times.
 """
 
+import os
 import time
 from math import prod
 from statistics import median
@@ -36,13 +43,19 @@ def compare_all(bench: Bench, workload: Workload, events: int) -> list[Row]:
     """The rows of all queries, and of their means."""
     others = [CONNECTOR, *connectors(bench.console)[1:]]
     names = [BARNABAS, *(others[-1:] if bench.quick else others)]
-    queries = list(workload.queries)
+    events = int(os.environ.get("BARNABAS_BENCH_EVENTS", events))
+    wanted = os.environ.get("BARNABAS_BENCH_QUERIES", "").split()
+    queries = [each for each in workload.queries if not wanted or each.name in wanted]
+    assert queries, f"no such queries: {' '.join(wanted)}"
     with session() as spark, Contender(BARNABAS).running("unused") as broker:
         fill_tables(broker, workload)
         few, many = (fill(broker, workload, each, PARTITIONS) for each in (events // 10, events))
         comparison = Comparison(bench.console, spark, names)
         for query in queries:
             comparison.check(few, query)
+        asked = os.environ.get("BARNABAS_BENCH_ROUNDS")
+        if asked is not None:
+            return comparison.rows(many, queries, int(asked), float("inf"))
         return comparison.rows(many, queries, 1 if bench.quick else _ROUNDS)
 
 
@@ -55,17 +68,20 @@ class Comparison:
         self._contenders = contenders
         self._runs = 0
 
-    def rows(self, filled: Filled, queries: list[Query], rounds: int) -> list[Row]:
+    def rows(
+        self, filled: Filled, queries: list[Query], rounds: int, enough_s: float = _ENOUGH_S
+    ) -> list[Row]:
         """Measure them, and hold pipelines to what is promised."""
         began = time.monotonic()
         costs: dict[str, dict[str, list[Cost]]] = {
             query.name: {name: [] for name in self._contenders} for query in queries
         }
         for number in range(1, rounds + 1):
-            if number > 1 and time.monotonic() - began > _ENOUGH_S:
+            if number > 1 and time.monotonic() - began > enough_s:
                 break
+            in_turn = self._contenders[:: 1 if number % 2 else -1]
             for query in queries:
-                for name in self._contenders:
+                for name in in_turn:
                     with self._console.status(f"{query.name}, round {number}: {name}"):
                         costs[query.name][name].append(self._run(filled, query, name)[0])
         return self._summary(filled, queries, costs)

@@ -395,6 +395,10 @@ class Emitter:
             self.write(depth, f, scope, w, f.type, value)
         elif f.is_basic:
             self.line(depth, f"{w}.buffer += {self.run(BASIC[f.type][0])}.pack({value})")
+        elif f.nullable.low <= f.nullable.high and f.tag is not None:
+            # It is written only if it is set.
+            self.line(depth, f'{w}.buffer += b"\\x01"')
+            self.line(depth, f"{value}.encode({w}, version)")
         elif f.nullable.low <= f.nullable.high:
             self.line(depth, f"if {value} is None:")
             self.line(depth + 1, f'{w}.buffer += b"\\xff"')
