@@ -4,6 +4,7 @@ from typing import Protocol
 
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.transactions.admin import list_transactions
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -24,14 +25,14 @@ def handle(
 
 
 def list_here(node: Needs, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    response = ListTransactionsResponse()
+    # A node without a shard checks the filters too.
+    response = list_transactions((), request, now_ms=0)
+    if response.error_code:
+        return response
     for shard in node.transactions.shards:
         if shard.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return ListTransactionsResponse(error_code=shard.error)
         if shard.error is ErrorCode.NONE:
             found = shard.transactions.list_transactions(request, now_ms=shard.now_ms())
-            if found.error_code:
-                return found
             response.transaction_states += found.transaction_states
-            response.unknown_state_filters = found.unknown_state_filters
     return response
