@@ -13,8 +13,10 @@ from barnabas.broker.settings.component_settings import AuthorizerSettings
 from barnabas.metadata.acl import Acl
 from barnabas.security.principal import Principal
 from barnabas.wire.acl_codes import AclOperation, AclPermission, PatternType, ResourceType
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.message import Request
+from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -53,6 +55,16 @@ class LocalUser:
         """These are the rules now."""
         assert self.node.authorization.authorizer is not None
         self.node.authorization.authorizer.replace(acls)
+
+    def find_group_coordinator(self, group_id: str) -> None:
+        """Let the node create the topic of groups, and load the group's partition."""
+
+        async def found() -> None:
+            while isinstance(self.node.groups.find(group_id), ErrorCode):
+                await asyncio.sleep(0.01)
+
+        self.ask(FindCoordinatorRequest(coordinator_keys=[group_id]))
+        self.node.loop.run_until_complete(asyncio.wait_for(found(), 60))
 
     def ask(self, request: Request[Any], version: int | None = None) -> Any:
         version = request.MAX_VERSION if version is None else version

@@ -106,8 +106,15 @@ def any_value(field: Field) -> st.SearchStrategy[Any]:
 class Instances:
     """Strategies for messages, given one for each field of a basic type."""
 
-    def __init__(self, basic: Callable[[Field], st.SearchStrategy[Any]] = any_value) -> None:
+    def __init__(
+        self,
+        basic: Callable[[Field], st.SearchStrategy[Any]] = any_value,
+        *,
+        has_own: bool = True,
+    ) -> None:
         self._basic = basic
+        self._has_own = has_own
+        """Whether fields are drawn that Kafka does not have."""
         self._known: dict[KnownMessage, st.SearchStrategy[Any]] = {}
 
     def __call__(self, known: KnownMessage) -> st.SearchStrategy[Any]:
@@ -119,7 +126,11 @@ class Instances:
     def _struct(
         self, known: KnownMessage, name: str, fields: list[Field]
     ) -> st.SearchStrategy[Any]:
-        values = {f.attribute: self._value(known, f) for f in known.present(fields)}
+        values = {
+            f.attribute: self._value(known, f)
+            for f in known.present(fields)
+            if self._has_own or not f.is_own
+        }
         return st.builds(known.struct(name), **values)
 
     def _value(self, known: KnownMessage, field: Field) -> st.SearchStrategy[Any]:
@@ -138,6 +149,7 @@ class Instances:
 
 
 instances = Instances()
+kafka_instances = Instances(has_own=False)
 
 
 def _is_tagged_struct(field: Field) -> bool:

@@ -8,6 +8,8 @@ One block per message, blocks separated by an empty line:
 KIND is request, response or record. VERSIONS are `3+`, `0-7` or `2`. TYPE is a basic type, a
 structure whose fields follow two spaces deeper, or `[]` and one of these. A line `struct NAME`
 starts a structure that several fields use by name. `#` starts a comment.
+
+Tags from 10000 on are our own: Kafka's clients and brokers skip them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MAX = 32767
+FIRST_OWN_TAG = 10_000
 BASIC = {
     "bool": ("?", "bool"),
     "int8": ("b", "int"),
@@ -79,6 +82,11 @@ class Field:
     @property
     def attribute(self) -> str:
         return snake(self.name)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether Kafka does not have it."""
+        return self.tag is not None and self.tag >= FIRST_OWN_TAG
 
 
 @dataclass

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Sequence
 from barnabas.share.acknowledgement import Acknowledgement, Refusal
 from barnabas.share.acquisition import AcquiredRange, Acquisition, LogBatch
 from barnabas.share.in_flight_batch import InFlightBatch
+from barnabas.share.in_flight_summary import InFlightSummary, summarize
 from barnabas.share.in_flight_window import InFlightWindow
 from barnabas.share.record_state import OUTCOMES, AcknowledgeType, RecordState
 from barnabas.share.share_limits import ShareLimits
@@ -97,6 +98,9 @@ class SharePartition:
     def open_count(self) -> int:
         """Records that were acquired and are not done with."""
         return self._window.open_count
+
+    def summary(self) -> InFlightSummary:
+        return summarize(self._window.batches)
 
     def next_fetch_offset(self, limits: ShareLimits) -> int | None:
         """Where to read to acquire records; None if nothing can be acquired now."""

@@ -34,6 +34,7 @@ def test_a_group_goes_on_where_it_was(cli: Cli, new_topic: NewTopic) -> None:
             "end_offset": 10,
             "lag": 0,
             "member_id": None,
+            "in_flight": None,
         }
     ]
     cli.ok("produce", topic, stdin="more\nand more\n")
@@ -233,7 +234,14 @@ def test_a_share_group(cli: Cli, new_topic: NewTopic) -> None:
         assert (described["type"], described["state"]) == ("share", "Stable")
         (member,) = described["members"]
         assert (member["partitions"], member["protocol"]) == ([[topic, 0]], "share")
-        assert f"share group {group}: Stable, 1 member" in cli.ok("groups", "describe", group)
+        (offset,) = described["offsets"]
+        # One is accepted; the queue has fetched the others ahead.
+        assert offset["in_flight"]["acquired"] + offset["in_flight"]["released"] >= 4
+        assert offset["in_flight"]["deliveries"].keys() == {"1"}
+        told = cli.ok("groups", "describe", group)
+        assert f"share group {group}: Stable, 1 member, backlog" in told
+        columns = "TOPIC PARTITION START END BACKLOG IN_FLIGHT RELEASED DONE DELIVERIES"
+        assert told.splitlines()[1].split() == columns.split()
         reset = [
             "groups",
             "reset-offsets",
@@ -249,6 +257,7 @@ def test_a_share_group(cli: Cli, new_topic: NewTopic) -> None:
     (described,) = cli.json("groups", "describe", group)
     (offset,) = described["offsets"]
     assert (offset["committed_offset"], offset["end_offset"], offset["lag"]) == (6, 10, 4)
+    assert offset["in_flight"]["acquired"] == 0
     cli.ok(*reset)
     assert cli.json("groups", "lag", group)[0]["lag"] == 8
     cli.ok("groups", "delete", group)

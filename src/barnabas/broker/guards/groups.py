@@ -20,15 +20,7 @@ from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.groups.names import MAX_SUBSCRIBED_TOPICS
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.message import Response
-from barnabas.wire.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
 from barnabas.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-from barnabas.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
 from barnabas.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -51,6 +43,7 @@ from barnabas.wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from barnabas.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 
 _TRANSACTION = 1
 _SHARE = 2
@@ -71,42 +64,47 @@ member = _member()
 """READ on the group, of those who join it and stay in it."""
 
 
-def consumer_group_heartbeat(
-    _: Needs, request: ConsumerGroupHeartbeatRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+def modern_heartbeat(_: Needs, request: Any, access: RequestAccess, __: RequestContext) -> Verdict:
     """READ on the group, and DESCRIBE on each topic that is named in the subscription."""
-    if not access.group(AclOperation.READ, request.group_id):
-        return ConsumerGroupHeartbeatResponse(
-            error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
-        )
+    error = None
     names = frozenset(request.subscribed_topic_names or ())
-    if len(names) > MAX_SUBSCRIBED_TOPICS:
+    if not access.group(AclOperation.READ, request.group_id):
+        error = GROUP_DENIED
+    elif len(names) > MAX_SUBSCRIBED_TOPICS:
         return None  # which is refused, whatever their names are
-    if all(access.topic(AclOperation.DESCRIBE, name) for name in names):
+    elif not all(access.topic(AclOperation.DESCRIBE, name) for name in names):
+        error = TOPIC_DENIED
+    if error is None:
         return None
-    return ConsumerGroupHeartbeatResponse(
-        error_code=TOPIC_DENIED, error_message=MESSAGES[TOPIC_DENIED]
-    )
+    refusal: Response = request.RESPONSE(error_code=error, error_message=MESSAGES[error])
+    return refusal
 
 
-def consumer_group_describe(
-    _: Needs, request: ConsumerGroupDescribeRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+def modern_describe(described_type: type[Any]) -> Guard:
     """DESCRIBE on each group; the handler looks at the topics."""
-    request.group_ids, denied = split(
-        request.group_ids, lambda group: access.group(AclOperation.DESCRIBE, group)
-    )
-    if not denied:
-        return None
 
-    def finish(response: ConsumerGroupDescribeResponse) -> ConsumerGroupDescribeResponse:
-        response.groups += [
-            DescribedConsumerGroup(GROUP_DENIED, MESSAGES[GROUP_DENIED], group)
-            for group in dict.fromkeys(denied)
-        ]
-        return response
+    def guard(_: Needs, request: Any, access: RequestAccess, __: RequestContext) -> Verdict:
+        request.group_ids, denied = split(
+            request.group_ids, lambda group: access.group(AclOperation.DESCRIBE, group)
+        )
+        if not denied:
+            return None
 
-    return Part(request, finish)
+        def finish(response: Any) -> Response:
+            response.groups += [
+                described_type(GROUP_DENIED, MESSAGES[GROUP_DENIED], group)
+                for group in dict.fromkeys(denied)
+            ]
+            refusing: Response = response
+            return refusing
+
+        return Part(request, finish)
+
+    return guard
+
+
+consumer_group_describe = modern_describe(DescribedConsumerGroup)
+share_group_describe = modern_describe(DescribedShareGroup)
 
 
 def find_coordinator(

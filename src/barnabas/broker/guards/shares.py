@@ -1,5 +1,7 @@
-"""Guards of share groups. ShareFetch and ShareAcknowledge check topics in their handlers, because a
-session remembers them."""
+"""Guards of records and offsets of share groups.
+
+ShareFetch and ShareAcknowledge check topics in their handlers, because a session remembers them.
+"""
 
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.guards.guard import (
@@ -12,7 +14,6 @@ from barnabas.broker.guards.guard import (
     split,
 )
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.groups.names import MAX_SUBSCRIBED_TOPICS
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.messages import alter_share_group_offsets as alter_messages
 from barnabas.wire.messages import delete_share_group_offsets as delete_messages
@@ -22,52 +23,6 @@ from barnabas.wire.messages.share_acknowledge import (
     ShareAcknowledgeResponse,
 )
 from barnabas.wire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
-from barnabas.wire.messages.share_group_describe import (
-    DescribedGroup,
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-)
-from barnabas.wire.messages.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
-
-
-def heartbeat(
-    _: Needs, request: ShareGroupHeartbeatRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
-    """READ on the group, and DESCRIBE on each topic of the subscription."""
-    error = None
-    names = frozenset(request.subscribed_topic_names or ())
-    if not access.group(AclOperation.READ, request.group_id):
-        error = GROUP_DENIED
-    elif len(names) > MAX_SUBSCRIBED_TOPICS:
-        return None  # which is refused, whatever their names are
-    elif not all(access.topic(AclOperation.DESCRIBE, name) for name in names):
-        error = TOPIC_DENIED
-    if error is None:
-        return None
-    return ShareGroupHeartbeatResponse(error_code=error, error_message=MESSAGES[error])
-
-
-def describe(
-    _: Needs, request: ShareGroupDescribeRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
-    """DESCRIBE on each group; the handler looks at the topics."""
-    request.group_ids, denied = split(
-        request.group_ids, lambda group: access.group(AclOperation.DESCRIBE, group)
-    )
-    if not denied:
-        return None
-
-    def finish(response: ShareGroupDescribeResponse) -> ShareGroupDescribeResponse:
-        response.groups += [
-            DescribedGroup(GROUP_DENIED, MESSAGES[GROUP_DENIED], group)
-            for group in dict.fromkeys(denied)
-        ]
-        return response
-
-    return Part(request, finish)
 
 
 def fetch(

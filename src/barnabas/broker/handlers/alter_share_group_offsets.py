@@ -29,6 +29,13 @@ class Needs(Protocol):
 async def handle(
     node: Needs, request: AlterShareGroupOffsetsRequest, _: RequestContext
 ) -> AlterShareGroupOffsetsResponse:
+    async with node.share_group_states.turn(request.group_id):
+        return await _alter_all(node, request)
+
+
+async def _alter_all(
+    node: Needs, request: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse:
     group_id = request.group_id
     shard = node.groups.find(group_id)
     error = shard if isinstance(shard, ErrorCode) else shard.groups.share.check_empty(group_id)

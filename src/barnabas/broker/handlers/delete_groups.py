@@ -29,28 +29,33 @@ class Needs(Protocol):
 async def handle(
     node: Needs, request: DeleteGroupsRequest, _: RequestContext
 ) -> DeleteGroupsResponse:
-    refused: list[DeletableGroupResult] = []
+    results: list[DeletableGroupResult] = []
     by_shard: defaultdict[GroupCoordinatorShard, list[str]] = defaultdict(list)
     for group_id in request.groups_names:
         shard = node.groups.find(group_id)
         if isinstance(shard, ErrorCode):
-            refused.append(DeletableGroupResult(group_id, shard))
-        elif (error := await _delete_states(node, shard, group_id)) is not ErrorCode.NONE:
-            refused.append(DeletableGroupResult(group_id, error))
+            results.append(DeletableGroupResult(group_id, shard))
+        elif shard.groups.share.is_share_group(group_id):
+            results += await _delete_share_group(node, shard, group_id)
         else:
             by_shard[shard].append(group_id)
     decided = [_delete(shard, ids) for shard, ids in by_shard.items()]
     responses: list[DeleteGroupsResponse] = await gather(*decided)
     return DeleteGroupsResponse(
-        results=refused + [result for response in responses for result in response.results]
+        results=results + [result for response in responses for result in response.results]
     )
 
 
-async def _delete_states(node: Needs, shard: GroupCoordinatorShard, group_id: str) -> ErrorCode:
-    if not shard.groups.share.is_share_group(group_id):
-        return ErrorCode.NONE
-    error = shard.groups.share.check_empty(group_id)
-    return error or await node.share_group_states.delete(group_id)
+async def _delete_share_group(
+    node: Needs, shard: GroupCoordinatorShard, group_id: str
+) -> list[DeletableGroupResult]:
+    async with node.share_group_states.turn(group_id):
+        error = shard.groups.share.check_empty(group_id)
+        error = error or await node.share_group_states.delete(group_id)
+        if error:
+            return [DeletableGroupResult(group_id, error)]
+        response: DeleteGroupsResponse = await _delete(shard, [group_id])
+        return response.results
 
 
 def _delete(shard: GroupCoordinatorShard, group_ids: list[str]) -> "Future[Any]":

@@ -25,6 +25,13 @@ class Needs(Protocol):
 async def handle(
     node: Needs, request: DeleteShareGroupOffsetsRequest, _: RequestContext
 ) -> DeleteShareGroupOffsetsResponse:
+    async with node.share_group_states.turn(request.group_id):
+        return await _delete_all(node, request)
+
+
+async def _delete_all(
+    node: Needs, request: DeleteShareGroupOffsetsRequest
+) -> DeleteShareGroupOffsetsResponse:
     group_id = request.group_id
     shard = node.groups.find(group_id)
     error = shard if isinstance(shard, ErrorCode) else shard.groups.share.check_empty(group_id)

@@ -2,7 +2,8 @@
 
 Version 1 has the lag: records from the start offset on that are not done with. A group is described
 once: a short request that repeats one would have an endless answer. Topics that the client may not
-describe get an error, and are left out if all are asked for.
+describe get an error, and are left out if all are asked for. With our own field OfLeader the node
+answers for the partitions that it leads; see `led_share_partitions.py`.
 """
 
 from asyncio import gather, sleep
@@ -11,11 +12,13 @@ from typing import Protocol
 from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.handlers.led_share_partitions import describe_led
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.replica.partitions import Partitions
 from barnabas.broker.runtime.slices import Slicer
 from barnabas.broker.share.group_states import in_parts, one_by_one
+from barnabas.broker.share.share_partitions import SharePartitions
 from barnabas.broker.share.state_calls import StateCalls
 from barnabas.groups.share.state import TopicStates
 from barnabas.metadata.image import MetadataImage
@@ -56,6 +59,7 @@ class Needs(Protocol):
     node_id: int
     partitions: Partitions
     peers: Peers
+    share_partitions: SharePartitions
     share_states: StateCalls
 
 
@@ -70,7 +74,12 @@ async def handle(
         is_repeated = asked.group_id in described
         described.add(asked.group_id)
         refused = _take_refused(asked, access)
-        group = await _describe(node, asked, access, is_repeated=is_repeated)
+        if is_repeated:
+            group = _repeated(asked.group_id)
+        elif request.of_leader:
+            group = await describe_led(node, asked)
+        else:
+            group = await _describe(node, asked, access)
         group.topics += refused
         response.groups.append(slicer.part(group))
         if slicer.is_due(_WEIGHT):
@@ -94,20 +103,18 @@ def _take_refused(
     return [_refused(topic, error, "Topic authorization failed.") for topic in denied]
 
 
+def _repeated(group_id: str) -> DescribeShareGroupOffsetsResponseGroup:
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id,
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=f"group {group_id} is in the request twice",
+    )
+
+
 async def _describe(
-    node: Needs,
-    asked: DescribeShareGroupOffsetsRequestGroup,
-    access: RequestAccess,
-    *,
-    is_repeated: bool,
+    node: Needs, asked: DescribeShareGroupOffsetsRequestGroup, access: RequestAccess
 ) -> DescribeShareGroupOffsetsResponseGroup:
     group_id = asked.group_id
-    if is_repeated:
-        return DescribeShareGroupOffsetsResponseGroup(
-            group_id,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message=f"group {group_id} is in the request twice",
-        )
     shard = node.groups.find(group_id)
     if not isinstance(shard, ErrorCode) and not shard.groups.share.is_share_group(group_id):
         shard = ErrorCode.GROUP_ID_NOT_FOUND

@@ -2,11 +2,16 @@
 
 A share partition has a state at a share coordinator before it is assigned to a member. Which ones
 have, the group's own records say; see `groups/share/share_states.py`.
+
+Changes of one group take turns. Otherwise a state could be begun while the group is deleted, and
+would be that of the next group of this name, which would not begin where its settings say.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Task, gather, sleep
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from asyncio import AbstractEventLoop, Lock, Task, gather, sleep
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -29,6 +34,13 @@ _FIRST_STATE_EPOCH = 0
 ResultT = TypeVar("ResultT")
 
 
+@dataclass(slots=True)
+class _Turn:
+    lock: Lock = field(default_factory=Lock)
+    users: int = 0
+    """Who has the lock, or waits for it."""
+
+
 class GroupStates:
     def __init__(
         self, loop: AbstractEventLoop, groups: GroupCoordinator, calls: StateCalls
@@ -37,6 +49,20 @@ class GroupStates:
         self._groups = groups
         self._calls = calls
         self._under_way: dict[str, Task[None]] = {}
+        self._turns: dict[str, _Turn] = {}
+
+    @asynccontextmanager
+    async def turn(self, group_id: str) -> AsyncIterator[None]:
+        """Keep other changes of the group's states waiting."""
+        turn = self._turns.setdefault(group_id, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[group_id]
 
     def ensure(self, group_id: str) -> None:
         """Begin missing states of a group that is coordinated here, in the background."""
@@ -59,24 +85,30 @@ class GroupStates:
         return {} if isinstance(shard, ErrorCode) else shard.groups.share.missing_states(group_id)
 
     async def _begin(self, group_id: str) -> None:
-        while topics := self._missing(group_id):
-            if await self._decide(
-                group_id,
-                lambda shard, token, topics=topics: shard.share.begin_states(  # type: ignore[misc]
-                    group_id, topics, token=token
-                ),
-            ):
+        while self._missing(group_id):
+            async with self.turn(group_id):
+                pause_s = await self._begin_missing(group_id)
+            if pause_s is None:
                 return
-            began = await self._begin_all(group_id, topics)
-            if began and await self._decide(
-                group_id,
-                lambda shard, token, began=began: shard.share.states_began(  # type: ignore[misc]
-                    group_id, began, token=token
-                ),
-            ):
-                return
-            if began != topics:
-                await sleep(_PAUSE_S)
+            await sleep(pause_s)
+
+    async def _begin_missing(self, group_id: str) -> float | None:
+        """Returns the pause before the next attempt; None if the group is gone from here."""
+        topics = self._missing(group_id)
+        if not topics:
+            return 0.0
+        if await self._decide(
+            group_id,
+            lambda shard, token: shard.share.begin_states(group_id, topics, token=token),
+        ):
+            return None
+        began = await self._begin_all(group_id, topics)
+        if began and await self._decide(
+            group_id,
+            lambda shard, token: shard.share.states_began(group_id, began, token=token),
+        ):
+            return None
+        return 0.0 if began == topics else _PAUSE_S
 
     async def _begin_all(self, group_id: str, topics: TopicStates) -> TopicStates:
         """Returns those that have a state now, and may be assigned."""

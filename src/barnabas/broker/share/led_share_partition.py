@@ -16,15 +16,14 @@ from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.share.share_settings import ShareGroupSettings
 from barnabas.broker.share.start_offset import find_start_offset
-from barnabas.broker.share.state_calls import COORDINATOR_MOVES, StateCalls
+from barnabas.broker.share.state_calls import COORDINATOR_MOVES, StateCalls, state_batches
 from barnabas.log import StorageError
 from barnabas.records.batch import BatchHeader
 from barnabas.records.cut import BatchCutter, can_cut
 from barnabas.share.acknowledgement import Acknowledgement, Refusal
 from barnabas.share.share_partition import NO_DEADLINE_MS, SharePartition
 from barnabas.share.state import SharePartitionKey
-from barnabas.share.state.records import state_of
-from barnabas.share.state_write import NO_START_OFFSET, StateBatch
+from barnabas.share.state_write import NO_START_OFFSET
 from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
@@ -115,17 +114,7 @@ class LedSharePartition:
             return
         self._state_epoch = read.state_epoch
         state = SharePartition(
-            start_offset,
-            [
-                StateBatch(
-                    each.first_offset,
-                    each.last_offset,
-                    state_of(each.delivery_state),
-                    each.delivery_count,
-                )
-                for each in read.state_batches
-            ],
-            is_stored=read.start_offset != NO_START_OFFSET,
+            start_offset, state_batches(read), is_stored=read.start_offset != NO_START_OFFSET
         )
         state.log_start_moved(log.log_start_offset)
         if state.has_changes:

@@ -22,7 +22,8 @@ from barnabas.coordination.coordinator_partition import partition_of
 from barnabas.log import StorageError
 from barnabas.metadata.image import SHARE_GROUP_STATE, MetadataImage
 from barnabas.share.state import SharePartitionKey, ShareStateDecision, coordinator_key
-from barnabas.share.state_write import StateWrite
+from barnabas.share.state.records import state_of
+from barnabas.share.state_write import StateBatch, StateWrite
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request
 from barnabas.wire.messages import delete_share_group_state as delete_messages
@@ -59,6 +60,16 @@ class _Write:
     done: Done
     deadline_s: float
     pause_s: float = _RETRY_S
+
+
+def state_batches(read: read_messages.PartitionResult) -> list[StateBatch]:
+    """What a share coordinator has stored of records from the start offset on."""
+    return [
+        StateBatch(
+            each.first_offset, each.last_offset, state_of(each.delivery_state), each.delivery_count
+        )
+        for each in read.state_batches
+    ]
 
 
 def _request(group_id: str, writes: list[_Write]) -> write_messages.WriteShareGroupStateRequest:

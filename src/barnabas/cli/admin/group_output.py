@@ -1,10 +1,10 @@
 """How groups are printed and written as JSON, with what each type has of its own.
 
-All types have members. `_VIEWS` says which columns members have, by type; partitions are shown by
-committed offset and lag.
+All types have members and partitions. `_VIEWS` says which columns they have, by type.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import NamedTuple
 
 from barnabas.cli.base.output import Cell, counted, print_line, print_table
@@ -20,10 +20,16 @@ class _Column(NamedTuple):
     cell: Callable[[MemberDescription], Cell]
 
 
+class _OffsetColumn(NamedTuple):
+    name: str
+    cell: Callable[[GroupOffset], Cell]
+
+
 class _View(NamedTuple):
     """What is particular about the groups of a type."""
 
     columns: tuple[_Column, ...]
+    offset_columns: tuple[_OffsetColumn, ...]
 
 
 def _names(partitions: list[TopicPartition] | None) -> str:
@@ -35,6 +41,36 @@ def _target(member: MemberDescription) -> Cell:
     return None if member.target == member.partitions else _names(member.target)
 
 
+def _in_flight(count: str) -> Callable[[GroupOffset], Cell]:
+    def cell(offset: GroupOffset) -> Cell:
+        return None if offset.in_flight is None else int(getattr(offset.in_flight, count))
+
+    return cell
+
+
+def _deliveries(offset: GroupOffset) -> Cell:
+    """`1:30,2:4`: of the records in flight 30 were delivered once, and 4 twice."""
+    if offset.in_flight is None:
+        return None
+    counts = offset.in_flight.deliveries.items()
+    return ",".join(f"{count}:{records}" for count, records in counts) or None
+
+
+_OFFSETS = (
+    _OffsetColumn("committed", lambda each: each.committed),
+    _OffsetColumn("end", lambda each: each.end),
+    _OffsetColumn("lag", lambda each: each.lag),
+    _OffsetColumn("member", lambda each: each.member_id),
+)
+_SHARE_OFFSETS = (
+    _OffsetColumn("start", lambda each: each.committed),
+    _OffsetColumn("end", lambda each: each.end),
+    _OffsetColumn("backlog", lambda each: each.lag),
+    _OffsetColumn("in flight", _in_flight("acquired")),
+    _OffsetColumn("released", _in_flight("released")),
+    _OffsetColumn("done", _in_flight("done")),
+    _OffsetColumn("deliveries", _deliveries),
+)
 _MEMBER = (
     _Column("member", lambda each: each.member_id),
     _Column("client", lambda each: each.client_id),
@@ -42,7 +78,7 @@ _MEMBER = (
 )
 _PARTITIONS = _Column("partitions", lambda each: _names(each.partitions))
 _VIEWS = {
-    GroupType.CLASSIC: _View((*_MEMBER, _PARTITIONS)),
+    GroupType.CLASSIC: _View((*_MEMBER, _PARTITIONS), _OFFSETS),
     GroupType.CONSUMER: _View(
         (
             *_MEMBER,
@@ -50,10 +86,12 @@ _VIEWS = {
             _Column("epoch", lambda each: each.epoch),
             _PARTITIONS,
             _Column("target", _target),
-        )
+        ),
+        _OFFSETS,
     ),
     GroupType.SHARE: _View(
         (*_MEMBER, _Column("epoch", lambda each: each.epoch), _PARTITIONS),
+        _SHARE_OFFSETS,
     ),
 }
 """By type: another type is one entry here."""
@@ -62,7 +100,9 @@ _VIEWS = {
 def print_group(group: GroupMembers, offsets: Offsets) -> None:
     """A line for the group, a table of its partitions, a table of its members."""
     lag = sum(each.lag or 0 for each in offsets.values())
-    said = [group.state, counted(len(group.members), "member"), f"lag {lag}"]
+    is_share = group.group_type is GroupType.SHARE
+    said = [group.state, counted(len(group.members), "member")]
+    said.append(f"backlog {lag}" if is_share else f"lag {lag}")
     if group.assignor:
         said.append(f"assignor {group.assignor}")
     if group.epoch is not None:
@@ -70,20 +110,20 @@ def print_group(group: GroupMembers, offsets: Offsets) -> None:
         if group.assignment_epoch != group.epoch:
             said.append(f"assignment of epoch {group.assignment_epoch}")
     print_line(f"{group.group_type} group {group.group_id}: {', '.join(said)}".strip())
+    view = _VIEWS.get(group.group_type, _VIEWS[GroupType.CLASSIC])
     if offsets:
         print_table(
-            ("topic", "partition", "committed", "end", "lag", "member"),
+            ("topic", "partition", *(column.name for column in view.offset_columns)),
             [
-                (*partition, each.committed, each.end, each.lag, each.member_id)
+                (*partition, *(column.cell(each) for column in view.offset_columns))
                 for partition, each in offsets.items()
             ],
         )
     if group.members:
         print_line()
-        columns = _VIEWS.get(group.group_type, _VIEWS[GroupType.CLASSIC]).columns
         print_table(
-            [each.name for each in columns],
-            [[column.cell(member) for column in columns] for member in group.members],
+            [each.name for each in view.columns],
+            [[column.cell(member) for column in view.columns] for member in group.members],
         )
 
 
@@ -120,6 +160,7 @@ def group_as_json(group: GroupMembers, offsets: Offsets) -> dict[str, object]:
                 "end_offset": offset.end,
                 "lag": offset.lag,
                 "member_id": offset.member_id,
+                "in_flight": None if offset.in_flight is None else asdict(offset.in_flight),
             }
             for partition, offset in offsets.items()
         ],

@@ -39,6 +39,21 @@ class TopicDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class InFlightRecords:
+    """Records of a partition that a share group was delivered, from its start offset on.
+
+    `acquired` ones are with members, `released` ones wait for another delivery, and `done` ones are
+    accepted, rejected or given up, behind one that is not. `deliveries` says how many acquired and
+    released records were delivered once, twice, and so on.
+    """
+
+    acquired: int
+    released: int
+    done: int
+    deliveries: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class GroupOffset:
     """How far a group is in one partition; None where something is not known.
 
@@ -52,6 +67,8 @@ class GroupOffset:
     beginning: int | None = None
     told_lag: int | None = None
     """What the coordinator of a share group counts."""
+    in_flight: InFlightRecords | None = None
+    """Of a share group; None if the broker does not tell, as Kafka's."""
 
     @property
     def lag(self) -> int | None:

@@ -6,6 +6,7 @@ from barnabas.client.admin.descriptions import GroupOffset
 from barnabas.client.admin.group_members import GroupMembers, GroupType
 from barnabas.client.admin.groups import describe_group
 from barnabas.client.admin.share_groups import set_share_group_offsets, share_group_offsets
+from barnabas.client.admin.share_in_flight import share_in_flight
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
@@ -38,12 +39,15 @@ async def describe_offsets(
     bounds = await beginning_and_end(
         cluster, [each for each, leader in leaders.items() if leader != NO_LEADER]
     )
+    in_flight = await share_in_flight(
+        cluster, group.group_id, {each: leaders[each] for each in shared if each in bounds}
+    )
     offsets = {}
     for each in sorted(shared or {*committed, *readers, *leaders}):
         beginning, end = bounds.get(each, (None, None))
         if is_share:
             start, lag = shared[each].committed, shared[each].told_lag
-            offsets[each] = GroupOffset(start, end, None, beginning, lag)
+            offsets[each] = GroupOffset(start, end, None, beginning, lag, in_flight.get(each))
         else:
             offsets[each] = GroupOffset(committed.get(each), end, readers.get(each), beginning)
     return offsets

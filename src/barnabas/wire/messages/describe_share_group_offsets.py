@@ -11,10 +11,73 @@ from barnabas.wire.message import EMPTY, Request, Response, Struct
 from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
 _RUN_16S = Run(">16s")
+_RUN_O = Run(">?")
 _RUN_H = Run(">h")
+_RUN_HI = Run(">hi")
 _RUN_I = Run(">i")
+_RUN_IIQ = Run(">iiq")
 _RUN_IQI = Run(">iqi")
 _RUN_Q = Run(">q")
+
+
+class DeliveredRecords(Struct):
+    __slots__ = (
+        "delivery_count",
+        "record_count",
+    )
+
+    def __init__(
+        self,
+        delivery_count: int = 0,
+        record_count: int = 0,
+    ) -> None:
+        self.delivery_count = delivery_count
+        self.record_count = record_count
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        delivery_count, record_count = r.run(_RUN_HI)
+        r.skip_tags()
+        return cls(delivery_count, record_count)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.buffer += _RUN_HI.pack(self.delivery_count, self.record_count)
+        w.buffer.append(0)
+
+
+class InFlightRecords(Struct):
+    __slots__ = (
+        "acquired",
+        "released",
+        "done",
+        "deliveries",
+    )
+
+    def __init__(
+        self,
+        acquired: int = -1,
+        released: int = 0,
+        done: int = 0,
+        deliveries: list[DeliveredRecords] = EMPTY,
+    ) -> None:
+        self.acquired = acquired
+        self.released = released
+        self.done = done
+        self.deliveries = [] if deliveries is EMPTY else deliveries
+
+    @classmethod
+    def decode(cls, r: Reader, version: int) -> Self:
+        acquired, released, done = r.run(_RUN_IIQ)
+        deliveries = [DeliveredRecords.decode(r, version) for _ in range(r.compact_array())]
+        r.skip_tags()
+        return cls(acquired, released, done, deliveries)
+
+    def encode(self, w: Writer, version: int) -> None:
+        w.buffer += _RUN_IIQ.pack(self.acquired, self.released, self.done)
+        w.compact_array(len(self.deliveries))
+        for delivered_records in self.deliveries:
+            delivered_records.encode(w, version)
+        w.buffer.append(0)
 
 
 class DescribeShareGroupOffsetsResponsePartition(Struct):
@@ -25,6 +88,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
         "lag",
         "error_code",
         "error_message",
+        "in_flight",
     )
 
     def __init__(
@@ -35,6 +99,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
         lag: int = -1,
         error_code: int = 0,
         error_message: str | None = None,
+        in_flight: InFlightRecords | None = None,
     ) -> None:
         self.partition_index = partition_index
         self.start_offset = start_offset
@@ -42,6 +107,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
         self.lag = lag
         self.error_code = error_code
         self.error_message = error_message
+        self.in_flight = in_flight
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
@@ -51,8 +117,17 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
             (lag,) = r.run(_RUN_Q)
         (error_code,) = r.run(_RUN_H)
         error_message = r.compact_nullable_string()
-        r.skip_tags()
-        return cls(partition_index, start_offset, leader_epoch, lag, error_code, error_message)
+        in_flight: InFlightRecords | None = None
+        for _ in range(r.uvarint()):
+            tag, stop = r.tag()
+            if tag == 10000:
+                in_flight = InFlightRecords.decode(r, version)
+                r.end_tag(stop)
+            else:
+                r.position = stop
+        return cls(
+            partition_index, start_offset, leader_epoch, lag, error_code, error_message, in_flight
+        )
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IQI.pack(self.partition_index, self.start_offset, self.leader_epoch)
@@ -60,7 +135,12 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
             w.buffer += _RUN_Q.pack(self.lag)
         w.buffer += _RUN_H.pack(self.error_code)
         w.compact_nullable_string(self.error_message)
-        w.buffer.append(0)
+        tagged: list[tuple[int, Writer]] = []
+        if self.in_flight is not None:
+            field_10000 = Writer()
+            self.in_flight.encode(field_10000, version)
+            tagged.append((10000, field_10000))
+        w.tagged(tagged)
 
 
 class DescribeShareGroupOffsetsResponseTopic(Struct):
@@ -251,13 +331,18 @@ class DescribeShareGroupOffsetsRequest(Request[DescribeShareGroupOffsetsResponse
     FLEXIBLE_FROM: ClassVar[int] = 0
     RESPONSE: ClassVar[type[Response]] = DescribeShareGroupOffsetsResponse
 
-    __slots__ = ("groups",)
+    __slots__ = (
+        "groups",
+        "of_leader",
+    )
 
     def __init__(
         self,
         groups: list[DescribeShareGroupOffsetsRequestGroup] = EMPTY,
+        of_leader: bool = False,
     ) -> None:
         self.groups = [] if groups is EMPTY else groups
+        self.of_leader = of_leader
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
@@ -265,11 +350,23 @@ class DescribeShareGroupOffsetsRequest(Request[DescribeShareGroupOffsetsResponse
             DescribeShareGroupOffsetsRequestGroup.decode(r, version)
             for _ in range(r.compact_array())
         ]
-        r.skip_tags()
-        return cls(groups)
+        of_leader: bool = False
+        for _ in range(r.uvarint()):
+            tag, stop = r.tag()
+            if tag == 10000:
+                (of_leader,) = r.run(_RUN_O)
+                r.end_tag(stop)
+            else:
+                r.position = stop
+        return cls(groups, of_leader)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_array(len(self.groups))
         for describe_share_group_offsets_request_group in self.groups:
             describe_share_group_offsets_request_group.encode(w, version)
-        w.buffer.append(0)
+        tagged: list[tuple[int, Writer]] = []
+        if self.of_leader:
+            field_10000 = Writer()
+            field_10000.buffer += _RUN_O.pack(self.of_leader)
+            tagged.append((10000, field_10000))
+        w.tagged(tagged)
