@@ -18,6 +18,8 @@ COMMANDS = [
     "consume",
     "get",
     "cluster status",
+    "cluster doctor",
+    "cluster top",
     "cluster add-node",
     "cluster remove-node",
     "cluster drain",

@@ -39,10 +39,13 @@ class Environment:
     secret: bytes | None = None
     """The cluster's secret, unless it comes from a file."""
 
+    cpus: float | None = None
+    """How many this process may use, if that is limited."""
+
     @classmethod
-    def real(cls, loop: AbstractEventLoop) -> "Environment":
+    def real(cls, loop: AbstractEventLoop, cpus: float | None = None) -> "Environment":
         """This machine."""
-        return cls(loop, OsDisk(), Clock(), SystemRandom(), _boot_id(), bind)
+        return cls(loop, OsDisk(), Clock(), SystemRandom(), _boot_id(), bind, cpus=cpus)
 
 
 def _boot_id() -> str:

@@ -92,7 +92,9 @@ class Node:
         self.node_id = data.node_id
         self.rack = config.node.rack
         self.image = MetadataImage()
-        self.threads = threads = NodeThreads(environment.threads, environment.process)
+        self.threads = threads = NodeThreads(
+            environment.threads, environment.process, environment.cpus
+        )
         self.executor = threads.disk
         self.flusher = Flusher(loop, threads.flush, clock)
         self.recompression = Recompression(loop, threads.compress)

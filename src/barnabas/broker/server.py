@@ -36,9 +36,17 @@ from barnabas.broker.node import Node
 from barnabas.broker.node_run import close_node, leave_cluster, start_node
 from barnabas.broker.quorum.configured_voters import configured_voters
 from barnabas.broker.routes import routes
+from barnabas.broker.runtime.container_limits import (
+    NO_LIMITS,
+    ContainerLimits,
+    container_limits,
+    machine_memory_bytes,
+)
 from barnabas.broker.runtime.log_format import LogFormat
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.sizing import size_for
 from barnabas.broker.upkeep import follow_certificates, follow_secret, upkeep
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
 from barnabas.wire.endpoint import Address, Endpoint
@@ -237,13 +245,13 @@ class _LongCollections:
             gc.freeze()
 
 
-async def _serve(config: BrokerConfig) -> int:
+async def _serve(config: BrokerConfig, cpus: float | None) -> int:
     loop = asyncio.get_running_loop()
     gc.callbacks.append(_LongCollections())
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    server = Server(config, Environment.real(loop), stopping.set)
+    server = Server(config, Environment.real(loop, cpus), stopping.set)
     starting = loop.create_task(server.start())
     told_to_stop = loop.create_task(stopping.wait())
     await asyncio.wait({starting, told_to_stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -267,17 +275,40 @@ async def _serve(config: BrokerConfig) -> int:
     return server.exit_code
 
 
+def fit_container(
+    properties: Mapping[str, str], limits: ContainerLimits, nodes: int = 1
+) -> tuple[dict[str, str], str | None]:
+    """The settings with defaults that fit the container, or a small machine, of `nodes` nodes.
+
+    Says what was found and chosen, if anything is limited or lowered.
+    """
+    memory = limits.memory_bytes or machine_memory_bytes()
+    usual = {name: config.default for name, config in BROKER_CONFIGS.items()}
+    where = "this machine" if limits == NO_LIMITS else "this container"
+    if nodes > 1:
+        where = f"each of {nodes} nodes in {where}"
+    sizing = size_for(
+        None if memory is None else memory // nodes, limits.cpus, usual, properties, where
+    )
+    is_worth_saying = limits != NO_LIMITS or sizing.defaults
+    return {**sizing.defaults, **properties}, sizing.said if is_worth_saying else None
+
+
 def run(properties: Mapping[str, str]) -> int:
     """Run a broker until SIGINT or SIGTERM; the exit code. Raises `ConfigError`."""
+    limits = container_limits()
+    properties, sizing = fit_container(properties, limits)
     config = BrokerConfig(properties)
     _raise_file_limit()
     log = logging.StreamHandler()
     log.setFormatter(LogFormat())
     logging.basicConfig(level=logging.INFO, handlers=[log])
+    if sizing is not None:
+        logger.info("%s", sizing)
     for name, why in config.without_effect.items():
         logger.warning("setting %s has no effect: %s", name, why)
     try:
-        return uvloop.run(_serve(config))
+        return uvloop.run(_serve(config, limits.cpus))
     finally:
         discard_unwritten()
 

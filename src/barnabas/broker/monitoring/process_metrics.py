@@ -42,8 +42,9 @@ _DELAY = Metric(
     ("le",),
     "a 0.99 quantile above 0.25 s for 10 minutes: requests wait, and the node may lose its session",
 )
+_TIME = gauge("barnabas_time_seconds", "Clock of the node, in seconds since 1970")
 _BUILD = gauge("barnabas_build_info", "Always 1", "version", "python")
-METRICS = (_CPU, _MEMORY, _FILES, _MAX_FILES, _STARTED, _IDLE, _NETWORK_IDLE, _DELAY, _BUILD)
+METRICS = (_CPU, _MEMORY, _FILES, _MAX_FILES, _STARTED, _IDLE, _NETWORK_IDLE, _DELAY, _TIME, _BUILD)
 
 
 class ProcessMetrics:
@@ -67,6 +68,7 @@ class ProcessMetrics:
         samples.add(_IDLE, idle)
         samples.add(_NETWORK_IDLE, idle)
         samples.add_histogram(_DELAY, delays)
+        samples.add(_TIME, round(time.time(), 3))
         samples.add(_BUILD, 1, version=__version__, python=sys.version.split()[0])
 
     def _idle_share(self) -> float:

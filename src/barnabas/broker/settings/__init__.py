@@ -9,5 +9,6 @@ named_listeners     the listeners of a node: names, protocols, addresses
 listener_overrides  settings of single listeners
 component_settings  the settings of each component, typed
 topic_settings      the settings of a topic, typed
+sizing              defaults that fit a small container
 config              the settings of one broker: parsed once, some changeable while it runs
 """

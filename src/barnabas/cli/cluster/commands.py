@@ -7,6 +7,8 @@ import typer
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
 from barnabas.cli.base.output import counted, print_json, say
+from barnabas.cli.cluster.doctor import command as doctor
+from barnabas.cli.cluster.top import command as top
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +56,10 @@ async def status(
         found = await collect(cluster)
     print_status(found, as_json=session.as_json)
     return exit_codes.OK if found.is_healthy else exit_codes.FAILURE
+
+
+app.command("doctor", epilog=doctor.EPILOG)(cluster_command(doctor.doctor))
+app.command("top", epilog=top.EPILOG)(cluster_command(top.top))
 
 
 @app.command("add-node", epilog="Example: barnabas cluster add-node 4 --rebalance")

@@ -155,7 +155,7 @@ def summarize(
             and (name not in moving or not _only_moving(each, moving[name]))
         },
         {
-            name: min_isr[name.topic]
+            name: min_isr.get(name.topic, 1)
             for name, each in everything.items()
             if len(each.isr) < min_isr.get(name.topic, 1)
         },

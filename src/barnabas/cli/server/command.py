@@ -160,6 +160,8 @@ def _run_node(properties: dict[str, str], *, secure: bool) -> int:
 
 
 def _run_nodes(properties: dict[str, str], count: int, *, secure: bool) -> int:
+    from barnabas.broker.runtime.container_limits import container_limits
+    from barnabas.broker.server import fit_container
     from barnabas.cli.server.local_nodes import (
         check_not_secured,
         check_ports,
@@ -168,6 +170,10 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool) -> int:
     )
     from barnabas.cli.server.supervisor import supervise
 
+    if count > 1:  # each node alone would take the whole container for its own
+        properties, sizing = fit_container(properties, container_limits(), count)
+        if sizing is not None:
+            say(sizing)
     if secure:
         secured = _secured_data(properties)
         planned = secured.secured(plan_nodes(secured.prepare(properties, count), count))

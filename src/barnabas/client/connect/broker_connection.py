@@ -191,6 +191,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
         """Whether the broker knows this request at all."""
         return request_type.API_KEY in self._versions
 
+    @property
+    def ssl_object(self) -> ssl.SSLObject | None:
+        """Its TLS, if it has any."""
+        session: ssl.SSLObject | None = self._transport_or_raise().get_extra_info("ssl_object")
+        return session
+
     def feature_level(self, name: str) -> int:
         """The level of a feature that the cluster has agreed on; 0 if it has no such feature."""
         return self._features.get(name, 0)
