@@ -85,6 +85,8 @@ class Node:
         self.data = data
         self.environment = environment
         self._on_failure = on_failure
+        self.on_reconfigured: Callable[[], None] | None = None
+        """Called when settings of this broker have changed while it runs."""
         self.refused_proofs = RefusedProofs()
         self.loop = loop = environment.loop
         self.clock = clock = environment.clock
@@ -408,6 +410,8 @@ class Node:
         self.connections.configure(self.config)
         self.sign_ins.reconfigure()
         self.fetch_sessions.max_sessions = self.config.fetch.max_sessions
+        if self.on_reconfigured is not None:
+            self.on_reconfigured()
         if self.tls:  # once all settings of a change are there: a key belongs to its certificate
             self.loop.call_soon(self.refresh_tls)
 

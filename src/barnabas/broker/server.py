@@ -20,6 +20,7 @@ import uvloop
 from barnabas import __version__
 from barnabas.broker.environment import Environment
 from barnabas.broker.guards.table import with_guards
+from barnabas.broker.logs.log_setup import set_up_log
 from barnabas.broker.monitoring.metrics_listener import MetricsListener, bind_metrics
 from barnabas.broker.net.cluster_secret import load_secret
 from barnabas.broker.net.dispatcher import Dispatcher, Route
@@ -35,6 +36,7 @@ from barnabas.broker.net.tls_connection import TlsAcceptor
 from barnabas.broker.node import Node
 from barnabas.broker.node_run import close_node, leave_cluster, start_node
 from barnabas.broker.quorum.configured_voters import configured_voters
+from barnabas.broker.request_log.request_log import RequestLog
 from barnabas.broker.routes import routes
 from barnabas.broker.runtime.container_limits import (
     NO_LIMITS,
@@ -42,7 +44,6 @@ from barnabas.broker.runtime.container_limits import (
     container_limits,
     machine_memory_bytes,
 )
-from barnabas.broker.runtime.log_format import LogFormat
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
@@ -102,7 +103,7 @@ class Server:
             self._metrics = MetricsListener(node, dispatcher.times, gate)
             await self._metrics.start(metrics_sockets)
             self._run(self._metrics.rotate_windows())
-        Throttling(dispatcher, node.client_quotas).attach(gate)
+        self._choose_dispatch(Throttling(dispatcher, node.client_quotas), gate)
         sign_in = SignInGate(gate, node.sign_ins, config.listeners.inter_broker.name)
         for name, bound in sockets.items():
             accept: Callable[[], BaseProtocol]
@@ -141,6 +142,25 @@ class Server:
                     each_socket.close()
             raise
         return bound
+
+    def _choose_dispatch(self, throttling: Throttling, gate: StartupGate) -> None:
+        """Switch connections whenever quotas or the request log are turned on or off."""
+        node = self.node
+        clock = self._environment.clock
+        request_log = RequestLog(
+            self._environment.loop, clock.steady_s, (each.request_type for each in routes())
+        )
+
+        def switch() -> None:
+            gate.use(request_log.around(throttling.dispatch_function))
+
+        def reconfigured() -> None:
+            if request_log.configure(node.config.monitoring):
+                switch()
+
+        node.client_quotas.on_change = switch
+        node.on_reconfigured = reconfigured
+        reconfigured()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run periodic work until the node stops."""
@@ -300,9 +320,7 @@ def run(properties: Mapping[str, str]) -> int:
     properties, sizing = fit_container(properties, limits)
     config = BrokerConfig(properties)
     _raise_file_limit()
-    log = logging.StreamHandler()
-    log.setFormatter(LogFormat())
-    logging.basicConfig(level=logging.INFO, handlers=[log])
+    set_up_log(config)
     if sizing is not None:
         logger.info("%s", sizing)
     for name, why in config.without_effect.items():

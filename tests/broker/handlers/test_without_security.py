@@ -142,7 +142,7 @@ def test_loggers_have_levels(client: RawClient) -> None:
     levels = {config.name: config.value for config in found.configs}
     assert levels["root"] == "INFO"
     assert "barnabas.broker.net.dispatcher" in levels
-    assert all(config.read_only and config.config_source == 6 for config in found.configs)
+    assert all(not config.read_only and config.config_source == 6 for config in found.configs)
     assert described(client, LOGGER, "7").error_code == ErrorCode.INVALID_REQUEST
 
 

@@ -1,7 +1,6 @@
 """DescribeConfigs, versions 1-4: settings of topics, brokers and groups, and where each comes from.
 
-Client metrics have no settings of their own; the loggers of a broker have their levels,
-which can't be changed.
+Client metrics have no settings of their own; the loggers of a broker have their levels.
 
 What a broker was started with is known to that broker alone, so it is asked.
 """
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from barnabas.broker.control.controller_calls import LANE
-from barnabas.broker.handlers.broker_loggers import logger_levels
+from barnabas.broker.logs.logger_levels import logger_levels
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.runtime.slices import Slicer
@@ -158,7 +157,7 @@ def _configs(node: Needs, resource: DescribeConfigsResource) -> Iterable[Describ
 def _logger(logger: tuple[str, str]) -> DescribedConfig:
     name, level = logger
     config = ConfigDef(name, ConfigType.STRING, None, "Level of this logger")
-    return DescribedConfig(config, True, level, SOURCE_BROKER_LOGGER, [])
+    return DescribedConfig(config, False, level, SOURCE_BROKER_LOGGER, [])
 
 
 def _entry(

@@ -75,6 +75,7 @@ class Connection(BufferedProtocol):
         "_counted",
         "_dispatch",
         "_frame_limit",
+        "_held_since",
         "_muting",
         "_reading",
         "_ready",
@@ -82,6 +83,7 @@ class Connection(BufferedProtocol):
         "_sign_in_dispatch",
         "_transport",
         "_under_way",
+        "_watchers",
         "_writable",
         "awaited_quota",
         "client_host",
@@ -119,6 +121,10 @@ class Connection(BufferedProtocol):
         """Whether requests may be handled: the client reads its answers, and is not muted."""
         self._muting: Muting | None = None
         """None if the connection was never muted."""
+        self._held_since = 0.0
+        """Since when a request waits for an earlier one of this connection, or for a quota."""
+        self._watchers: list[Callable[[], bool]] = []
+        """Called whenever answers may have been sent, until they return True."""
         self._reading = True
         self._closing = False
         self.has_ended = False
@@ -172,6 +178,7 @@ class Connection(BufferedProtocol):
         self._connections.unread.forget(self)
         self._connections.arriving.forget(self)
         self._connections.leave(self)
+        self._call_watchers()
         if self.sign_in is not None:
             self.sign_in.end()
         if self.on_lost is not None:
@@ -201,6 +208,8 @@ class Connection(BufferedProtocol):
         self._ready = self._muting is None or not self._muting.is_on
         self._connections.unread.forget(self)
         self.last_active = self._connections.now()
+        if self._watchers:
+            self._call_watchers()
         self._handle_frames()
         if self._counted:
             self._count()
@@ -215,6 +224,33 @@ class Connection(BufferedProtocol):
     def is_waiting(self) -> bool:
         """Whether the client waits for an answer."""
         return bool(self._answers)
+
+    @property
+    def waiting_since(self) -> float:
+        """Since when the request that is handled now has waited: a time of the event loop."""
+        return self._held_since or self.last_active
+
+    @property
+    def muted_s(self) -> float:
+        """For how much longer nothing is read, because the client is over a quota."""
+        return 0.0 if self._muting is None else self._muting.left_s
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads its answers, or is gone."""
+        return self._writable or self._transport is None
+
+    def owes(self, answer: "Answer | Future[Answer]") -> bool:
+        """Whether the answer waits for one of an earlier request."""
+        return any(each is answer for each in self._answers)
+
+    def when_sent(self, watcher: Callable[[], bool]) -> None:
+        """Call `watcher` now, and whenever answers may have been sent, until it returns True."""
+        if not watcher():
+            self._watchers.append(watcher)
+
+    def _call_watchers(self) -> None:
+        self._watchers = [watcher for watcher in self._watchers if not watcher()]
 
     @property
     def has_signed_in(self) -> bool:
@@ -366,6 +402,7 @@ class Connection(BufferedProtocol):
             except RequestHeld:
                 assert frame is not None
                 received.put_back(frame)
+                must_wait = True
                 break
             except FrameTooLargeError as error:
                 self._write(written)
@@ -389,6 +426,7 @@ class Connection(BufferedProtocol):
             elif answer is not None:
                 self._collect(written, answer)
         self._write(written)
+        self._held_since = (self._held_since or self._connections.now()) if must_wait else 0.0
         if self.has_ended:
             if not answers and self._ready:
                 self.close()
@@ -457,6 +495,8 @@ class Connection(BufferedProtocol):
             if answer is not None:
                 self._collect(written, answer)
         self._write(written)
+        if self._watchers:
+            self._call_watchers()
         if self._received.pending or not self._reading or self.has_ended:
             self._handle_frames()
             if self._counted:

@@ -15,6 +15,11 @@ class Muting:
     def is_on(self) -> bool:
         return self._end is not None
 
+    @property
+    def left_s(self) -> float:
+        """The time that is left."""
+        return 0.0 if self._end is None else max(0.0, self._end.when() - get_running_loop().time())
+
     def extend(self, seconds: float) -> None:
         """Be mute for as long as this from now on, or as before if that is longer."""
         loop = get_running_loop()

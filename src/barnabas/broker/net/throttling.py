@@ -11,7 +11,6 @@ from typing import Any
 
 from barnabas.broker.net.connection import Answer, Connection, Dispatch, RequestHeld
 from barnabas.broker.net.dispatcher import Dispatcher
-from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.net.unproved_nodes import FROM_UNPROVED_NODES
 from barnabas.broker.quotas.client_quotas import ClientQuotas
 from barnabas.broker.quotas.limited_client import LimitedClient
@@ -32,14 +31,6 @@ class Throttling:
     def __init__(self, dispatcher: Dispatcher[Any], quotas: ClientQuotas) -> None:
         self._dispatcher = dispatcher
         self._quotas = quotas
-
-    def attach(self, gate: StartupGate) -> None:
-        """Switch the connections of `gate` whenever quotas come and go."""
-
-        def switch() -> None:
-            gate.use(self.dispatch_function)
-
-        self._quotas.on_change = switch
 
     @property
     def dispatch_function(self) -> Dispatch:

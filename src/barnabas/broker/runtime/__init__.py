@@ -7,6 +7,5 @@ child_process       long work in another process
 node_threads        the threads of a node, by the work that they do
 container_limits    the memory and CPUs that a container may use
 free_memory         gives memory back to the system
-log_format          one line for each message of the log
 standard_streams    output that may be closed or full
 """

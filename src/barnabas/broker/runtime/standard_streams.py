@@ -15,6 +15,13 @@ def announce(line: str) -> None:
         print(line, flush=True)
 
 
+def complain(line: str) -> None:
+    """Print a line to the standard error stream, if it can be printed."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(line, file=sys.stderr, flush=True)
+
+
 def discard_unwritten() -> None:
     """Drop what can't be written, so that the exit code says how the server ended."""
     for stream in (sys.stdout, sys.stderr):

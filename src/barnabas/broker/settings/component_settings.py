@@ -187,6 +187,12 @@ class MonitoringSettings:
 
     metrics_listeners: str | None = _setting("metrics.listeners")
     metrics_max_partitions: int = _setting("metrics.max.partitions")
+    log_format: str = _setting("log.format")
+    log_file: str | None = _setting("log.file")
+    log_file_max_bytes: int = _setting("log.file.max.bytes")
+    log_file_max_count: int = _setting("log.file.max.count")
+    request_log_clients: str = _setting("request.log.clients")
+    request_log_slow_ms: int = _setting("request.log.slow.ms")
 
 
 @dataclass(frozen=True, slots=True)

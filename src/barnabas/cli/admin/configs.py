@@ -1,4 +1,5 @@
-"""`barnabas configs`: show and change settings of topics, brokers and groups."""
+"""`barnabas configs`: show and change settings of topics, brokers and groups, and levels of
+loggers."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,10 @@ from barnabas.cli.base.pairs import parse_pairs
 if TYPE_CHECKING:
     from barnabas.client.admin.configs import ResourceType
 
-app = typer.Typer(no_args_is_help=True, help="Show and change settings of topics and brokers.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Show and change settings of topics, brokers, groups and broker loggers.",
+)
 
 
 class Kind(StrEnum):
@@ -22,9 +26,14 @@ class Kind(StrEnum):
     TOPIC = "topic"
     BROKER = "broker"
     GROUP = "group"
+    BROKER_LOGGER = "broker-logger"
 
 
-KindArgument = Annotated[Kind, typer.Argument(metavar="topic|broker|group", show_default=False)]
+_OF_BROKERS = (Kind.BROKER, Kind.BROKER_LOGGER)
+
+KindArgument = Annotated[
+    Kind, typer.Argument(metavar="topic|broker|group|broker-logger", show_default=False)
+]
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="Topic, group, or broker id.", show_default=False)
 ]
@@ -56,7 +65,7 @@ async def get(
     """Show changed settings, or all."""
     from barnabas.client.admin.configs import describe_configs
 
-    if kind is not Kind.BROKER and name is None:
+    if kind not in _OF_BROKERS and name is None:
         raise UsageError(f"missing {kind} name; use `barnabas configs get {kind} NAME`")
     async with session.connect() as cluster:
         names = [name] if name is not None else [str(each) for each in sorted(cluster.brokers)]

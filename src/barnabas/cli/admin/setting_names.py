@@ -24,6 +24,6 @@ async def check_setting_names(
     known = [entry.name for entry in described[name]]
     for setting in settings:
         if setting not in known:
-            kind = resource_type.name.lower()
+            kind = resource_type.label
             hint = did_you_mean(setting, known)
             raise UsageError(f"{kind} {name} has no setting {setting!r}{hint}")

@@ -30,6 +30,7 @@ from barnabas.wire.endpoint import Address
 _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)
 _NUMBERED = ("node.id", VOTERS)
+LOG_FILE = "log.file"
 
 SECURITY_FOLDER = "security"
 """Where `--secure` keeps its files, in the data directory."""
@@ -97,6 +98,10 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
             first = metrics_address(metrics)
             port = first.port and first.port + index
             own[METRICS] = str(Address(first.host, port))
+        log_file = properties.get(LOG_FILE)
+        if log_file:
+            path = Path(log_file)
+            own[LOG_FILE] = str(path.with_stem(f"{path.stem}-{index + 1}"))
         if any(each.advertised for each in config.listeners):
             own["advertised.listeners"] = _format(config.listeners, reached)
         is_open = config.listeners.every[0].protocol is OPEN.protocol

@@ -34,7 +34,8 @@ def pause_before_start(crashes: int) -> float:
 class NodeProcess:
     """Runs one node until it is stopped. `ready` is set once it has been ready for the first time.
 
-    What it prints goes to this process's own streams, each line behind the node's name.
+    What it prints goes to this process's own streams, each line behind the node's name. A log as
+    JSON is passed on as it is: each object names its node.
     """
 
     def __init__(self, node: LocalNode, say: Say, width: int) -> None:
@@ -45,6 +46,7 @@ class NodeProcess:
         """The exit code of a node that did not get ready at its very first start."""
         self._say = say
         self._prefix = f"{node.name.ljust(width)} | ".encode()
+        self._has_json_log = node.properties.get("log.format") == "json"
         self._process: Process | None = None
         self._stopping = asyncio.Event()
 
@@ -118,8 +120,10 @@ class NodeProcess:
             self._print(rest, target)
 
     def _print(self, line: bytes, target: TextIO) -> None:
+        is_json = self._has_json_log and target is sys.stderr and line.startswith(b"{")
+        prefix = b"" if is_json else self._prefix
         with contextlib.suppress(OSError):  # the reader may be gone; the node goes on
-            target.buffer.write(self._prefix + line + b"\n")
+            target.buffer.write(prefix + line + b"\n")
             target.flush()
 
     def signal(self, number: int) -> None:

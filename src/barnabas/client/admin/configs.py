@@ -30,7 +30,18 @@ class ResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
     GROUP = 32
+
+    @property
+    def is_of_broker(self) -> bool:
+        """Whether the broker that it names has it, and no other."""
+        return self in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", "-")
 
 
 class ConfigSource(IntEnum):
@@ -64,6 +75,8 @@ class ConfigEntry(NamedTuple):
             ConfigSource.DYNAMIC_BROKER,
             ConfigSource.DYNAMIC_DEFAULT_BROKER,
             ConfigSource.STATIC_BROKER,
+            ConfigSource.DYNAMIC_BROKER_LOGGER,
+            ConfigSource.CLIENT_METRICS,
             ConfigSource.GROUP,
         )
 
@@ -108,7 +121,7 @@ async def describe_configs(
     timeout_ms = cluster.request_timeout_ms
 
     async def attempt() -> None:
-        if resource_type is not ResourceType.BROKER:
+        if not resource_type.is_of_broker:
             connection = await cluster.any_connection()
             await _describe(connection, resource_type, names, keys, described, timeout_ms)
         else:
@@ -136,13 +149,13 @@ async def alter_configs(
     )
 
     async def attempt() -> None:
-        if resource_type is ResourceType.BROKER:
+        if resource_type.is_of_broker:
             connection = await _broker(cluster, name)
         else:
             connection = await cluster.controller()
         response = await connection.send(request)
         for result in response.responses:
-            what = f"{resource_type.name.lower()} {result.resource_name}"
+            what = f"{resource_type.label} {result.resource_name}"
             check(result.error_code, what, result.error_message)
 
     await cluster.retrying(attempt)
@@ -171,7 +184,7 @@ async def _describe(
     )
     response = await connection.send(request, timeout_ms=timeout_ms)
     for result in response.results:
-        what = f"{resource_type.name.lower()} {result.resource_name}"
+        what = f"{resource_type.label} {result.resource_name}"
         check(result.error_code, what, result.error_message)
         described[result.resource_name] = sorted(
             ConfigEntry(

@@ -1,4 +1,4 @@
-"""The format of the log: each message is one line.
+"""The text format of the log: each message is one line.
 
 Messages may contain text of clients: names, mechanisms, ids. Control characters in it are shown
 escaped, so that a client can't forge further lines, or send codes to the terminal of a reader of
@@ -11,7 +11,7 @@ _CONTROL = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 _ESCAPES = {code: chr(code).encode("unicode_escape").decode() for code in _CONTROL}
 
 
-class LogFormat(logging.Formatter):
+class TextFormat(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
