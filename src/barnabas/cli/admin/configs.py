@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Show and change settings of topics, brokers, groups and broker loggers.",
+    help="Show and change settings of topics, brokers and loggers.",
 )
 
 
