@@ -36,3 +36,6 @@ class FakeTopics:
 
     def names(self) -> Collection[str]:
         return self._by_name
+
+    def racks_of(self, _topic_id: bytes, _index: int) -> frozenset[str]:
+        return frozenset()

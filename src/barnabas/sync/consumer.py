@@ -79,6 +79,7 @@ class Consumer(PositionsAndOffsets):
         instance_id: str | None = None,
         group_protocol: GroupProtocolName = "classic",
         group_remote_assignor: str | None = None,
+        client_rack: str = "",
         session_timeout_ms: int | None = None,
         rebalance_timeout_ms: int = 60_000,
         max_poll_interval_ms: int | None = None,
@@ -110,6 +111,8 @@ class Consumer(PositionsAndOffsets):
           default the group's). "classic": the members assign, with the first of `assignors`
           ("range", "roundrobin") that all have; they stop for a rebalance. Session timeout: 45 s,
           `session_timeout_ms` in the classic protocol, otherwise a setting of the brokers.
+        - `client_rack`: where this consumer is, as brokers have it in `broker.rack`. It reads from
+          a replica there, and `uniform` prefers partitions that have one.
         - `max_poll_interval_ms`: in the consumer protocol, leave the group while the application
           asks for no messages for longer than this. By default it stays, however long it takes.
         - `on_assigned`: partitions were assigned; `on_revoked`: they are about to be revoked, and
@@ -144,7 +147,7 @@ class Consumer(PositionsAndOffsets):
             assignors=assignors,
             key_format=key_format,
             value_format=value_format,
-            tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes),
+            tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes, client_rack),
             close_timeout_s=close_timeout_s,
             client_id=client_id,
             security=security,

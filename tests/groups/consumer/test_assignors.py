@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.groups.assignors import CONSUMER_ASSIGNORS, RangeAssignor, UniformAssignor
 from barnabas.groups.modern.assignment import Partitions, count_of
-from barnabas.groups.modern.assignor import Assignor, GroupSpec, MemberSpec
+from barnabas.groups.modern.assignor import Assignor, GroupSpec, MemberSpec, no_racks
 
 TOPICS = [bytes([number]) * 16 for number in range(1, 6)]
 Targets = dict[str, Partitions]
@@ -32,6 +32,21 @@ def groups(draw: st.DrawFn, *, alike: bool = False) -> GroupSpec:
         )
         members[name] = MemberSpec(same if alike else draw(topic_sets), former)
     return GroupSpec(members, draw(counts))
+
+
+@st.composite
+def groups_in_racks(draw: st.DrawFn) -> GroupSpec:
+    group = draw(groups())
+    racks = {
+        (topic, index): draw(st.frozensets(st.sampled_from("xyz"), max_size=2))
+        for topic, count in group.partition_counts.items()
+        for index in range(count)
+    }
+    members = {
+        name: member._replace(rack_id=draw(st.sampled_from([None, "x", "y", "z"])))
+        for name, member in group.members.items()
+    }
+    return group._replace(members=members, racks_of=lambda *each: racks[each])
 
 
 def again(group: GroupSpec, targets: Targets) -> GroupSpec:
@@ -135,3 +150,72 @@ def test_a_large_group_takes_little_time(assignor: Assignor) -> None:
         targets = assignor.assign(group)
         assert time.process_time() - began < 0.5  # 5 to 30 ms; much more on a busy machine
         assert Counter(pairs(targets)).most_common(1)[0][1] == 1
+
+
+# -- racks -----------------------------------------------------------------------------------------
+
+
+def is_near(group: GroupSpec, targets: Targets) -> int:
+    """How many partitions are with a member in the rack of a replica."""
+    return sum(
+        group.members[name].rack_id in group.racks_of(topic, index)
+        for name, target in targets.items()
+        for topic, indexes in target.items()
+        for index in indexes
+    )
+
+
+@given(group=groups_in_racks())
+def test_racks_cost_neither_balance_nor_stickiness(group: GroupSpec) -> None:
+    targets = UniformAssignor().assign(group)
+    plain = UniformAssignor().assign(group._replace(racks_of=no_racks))
+    assert sorted(pairs(targets)) == sorted(pairs(plain))
+    if len({member.subscribed for member in group.members.values()}) == 1:
+        sizes = {name: count_of(target) for name, target in targets.items()}
+        assert sizes == {name: count_of(target) for name, target in plain.items()}
+        for name, member in group.members.items():
+            for topic, indexes in member.target.items():
+                # What it keeps without racks, it keeps with them.
+                kept = plain[name].get(topic, frozenset()) & indexes
+                assert kept <= targets[name].get(topic, frozenset()) or kept & _shared(group, topic)
+    assert UniformAssignor().assign(again(group, targets)) == targets
+
+
+def _shared(group: GroupSpec, topic: bytes) -> frozenset[int]:
+    """Partitions that more than one member had."""
+    owners = Counter(
+        index for member in group.members.values() for index in member.target.get(topic, ())
+    )
+    return frozenset(index for index, count in owners.items() if count > 1)
+
+
+def test_new_partitions_go_to_members_in_their_rack() -> None:
+    (topic,) = TOPICS[:1]
+    subscribed = frozenset({topic})
+    members = {
+        f"m{at}": MemberSpec(subscribed, {}, rack_id=rack) for at, rack in enumerate("xyzxyz")
+    }
+    racks = ["z", "z", "y", "x", "y", "x", "z", "z", "y", "x", "y", "x"]
+    group = GroupSpec(members, {topic: 12}, lambda _, index: frozenset({racks[index]}))
+    targets = UniformAssignor().assign(group)
+    assert {count_of(target) for target in targets.values()} == {2}
+    assert is_near(group, targets) == 12
+    assert is_near(group, UniformAssignor().assign(group._replace(racks_of=no_racks))) < 12
+    # A member that leaves: its partitions stay in the rack, the others where they are.
+    rest = again(group, targets)
+    gone = rest._replace(
+        members={name: each for name, each in rest.members.items() if name != "m0"}
+    )
+    after = UniformAssignor().assign(gone)
+    for name, target in gone.members.items():
+        assert target.target[topic] <= after[name][topic]
+
+
+def test_no_partition_moves_for_the_sake_of_a_rack() -> None:
+    (topic,) = TOPICS[:1]
+    members = {
+        "a": MemberSpec(frozenset({topic}), {topic: frozenset({0, 1})}, rack_id="x"),
+        "b": MemberSpec(frozenset({topic}), {topic: frozenset({2, 3})}, rack_id="y"),
+    }
+    group = GroupSpec(members, {topic: 4}, lambda _, index: frozenset({"y" if index < 2 else "x"}))
+    assert UniformAssignor().assign(group) == {name: each.target for name, each in members.items()}

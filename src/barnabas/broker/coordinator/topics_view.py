@@ -37,6 +37,15 @@ class TopicsView:
     def names(self) -> Collection[str]:
         return self._image().topics
 
+    def racks_of(self, topic_id: bytes, index: int) -> frozenset[str]:
+        """Of all replicas, in sync or not: assignments outlive a restart of a node."""
+        image = self._image()
+        topic = image.topics_by_id.get(topic_id)
+        if topic is None or index >= len(topic.partitions):
+            return frozenset()
+        brokers = (image.brokers.get(each) for each in topic.partitions[index].replicas)
+        return frozenset(each.rack for each in brokers if each is not None and each.rack)
+
 
 def _metadata(topic: TopicImage) -> TopicMetadata:
     return TopicMetadata(topic.name, topic.topic_id, len(topic.partitions))

@@ -38,6 +38,7 @@ class FetchCallbacks(NamedTuple):
     states_of: Callable[[int], Iterable[FetchState]]
     accept: Callable[[RequestedPartition, PartitionData], Awaitable[None]]
     mark_unavailable: Callable[[FetchState, BarnabasError], None]
+    may_read_from_followers: Callable[[Iterable[FetchState]], bool]
 
 
 class BrokerFetcher:
@@ -104,6 +105,7 @@ class BrokerFetcher:
         self._asked = asked
         offsets = {partition: each.offset for partition, each in asked.items()}
         topic_ids = {partition: each.topic_id for partition, each in asked.items()}
+        may_follow = self._work.may_read_from_followers(each.state for each in asked.values())
         try:
             return await fetch(
                 self._cluster,
@@ -113,6 +115,7 @@ class BrokerFetcher:
                 self._tuning,
                 self._isolation,
                 topic_ids,
+                self._tuning.rack if may_follow else "",
             )
         except BarnabasError as error:
             for state, epoch, *_ in asked.values():

@@ -34,8 +34,10 @@ class FetchState:
 
     __slots__ = (
         "epoch",
+        "follower_until",
         "high_watermark",
         "leader",
+        "led_until",
         "offset",
         "other_since",
         "partition",
@@ -52,6 +54,10 @@ class FetchState:
         self.epoch = 0
         self.paused = False
         self.leader: int | None = None
+        """The broker to read from, which is a follower while `follower_until` is set."""
+        self.follower_until: float | None = None
+        self.led_until = 0.0
+        """Until when no follower is asked for, after one has failed."""
         self.high_watermark = -1
         self.topic_id = ZERO_UUID
         """What to ask the leader for; zeros where the cluster has no ids."""

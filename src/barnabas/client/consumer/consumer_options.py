@@ -96,6 +96,7 @@ def core_of(
                 names,
                 pattern=pattern,
                 remote_assignor=group_remote_assignor,
+                rack=tuning.rack or None,
                 group_instance_id=instance_id,
                 rebalance_timeout_ms=rebalance_timeout_ms,
             )

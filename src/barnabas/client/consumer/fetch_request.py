@@ -27,6 +27,8 @@ class FetchTuning:
     min_bytes: int = 1
     max_bytes: int = 50 * 1024 * 1024
     partition_max_bytes: int = 1024 * 1024
+    rack: str = ""
+    """Where the consumer is: a leader may name a follower there to read from."""
 
 
 async def fetch(

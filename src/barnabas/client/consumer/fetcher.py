@@ -13,11 +13,14 @@ A partition that cannot be read, because it has no leader or is gone, does not k
 being read: it is set aside and tried again now and then. Only when none is left, for longer than
 the cluster's `retry_timeout_ms`, is that a failure. What no attempt will change is one at once.
 
+With a rack, a leader may name a follower there to read from. After a while the leader is asked
+again, and a follower that fails is not read from for a moment.
+
 Leaves out fetch sessions, and the check by leader epochs whether a log was cut.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.broker_errors import broker_error, check
@@ -41,6 +44,8 @@ from barnabas.wire.messages.fetch import PartitionData
 from barnabas.wire.primitives import ZERO_UUID
 
 PREFETCH_BYTES = 4 * 1024 * 1024
+_FOLLOWER_S = 300.0  # then the leader may know a better one
+_LED_S = 10.0  # after a follower has failed, which the leader may not know yet
 _SURE_S = 1.0  # brokers hear of new topics sooner
 _ANOTHER_TOPIC = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
 _WHAT_TO_DO = 'Seek to where to go on, or let on_data_loss="earliest" or "latest" do so'
@@ -207,7 +212,11 @@ class Fetcher:
 
     def _reader(self, node_id: int) -> BrokerFetcher:
         work = FetchCallbacks(
-            self.buffer.wait_for_room, self._states_of, self._accept, self._mark_unavailable
+            self.buffer.wait_for_room,
+            self._states_of,
+            self._accept,
+            self._mark_unavailable,
+            self._may_read_from_followers,
         )
         return BrokerFetcher(self._cluster, node_id, work, self._tasks, self.tuning, self.isolation)
 
@@ -218,6 +227,8 @@ class Fetcher:
         """Take in what came for a position that still holds."""
         state, epoch, offset, topic_id = asked
         if state.epoch != epoch:
+            return
+        if self._changes_replica(state, data):
             return
         try:
             if data.error_code in _ANOTHER_TOPIC:
@@ -236,6 +247,36 @@ class Fetcher:
                 self._append(asked, data, memoryview(records))
         except BarnabasError as error:
             self._mark_unavailable(state, error)
+
+    # -- followers -----------------------------------------------------------------------------
+
+    def _may_read_from_followers(self, states: Iterable[FetchState]) -> bool:
+        """Whether the leader may name followers: it then sends no records of these partitions."""
+        now = self._monotonic()
+        return all(each.led_until <= now for each in states)
+
+    def _changes_replica(self, state: FetchState, data: PartitionData) -> bool:
+        """Go to the follower that the leader names, or back to the leader."""
+        if state.follower_until is None:
+            if data.preferred_read_replica < 0 or data.records:
+                return False
+            state.leader = data.preferred_read_replica
+            state.follower_until = self._monotonic() + _FOLLOWER_S
+            self._wake.set()
+            return True
+        if data.error_code:
+            self._leave_follower(state, self._monotonic() + _LED_S)
+            return True
+        if state.follower_until <= self._monotonic():
+            self._leave_follower(state)
+        return False
+
+    def _leave_follower(self, state: FetchState, led_until: float = 0.0) -> None:
+        state.leader = state.follower_until = None
+        state.led_until = led_until
+        self._wake.set()
+
+    # -- what came -----------------------------------------------------------------------------
 
     def _append(self, asked: RequestedPartition, data: PartitionData, records: memoryview) -> None:
         state, epoch, offset, _ = asked
@@ -322,6 +363,9 @@ class Fetcher:
         return False
 
     def _mark_unavailable(self, state: FetchState, error: BarnabasError) -> None:
+        if state.follower_until is not None:
+            self._leave_follower(state, self._monotonic() + _LED_S)
+            return
         state.leader = None
         self._unavailable.add(state, error, self._monotonic())
         self._wake.set()

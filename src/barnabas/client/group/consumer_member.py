@@ -15,8 +15,6 @@ follow at short intervals: partitions that others give up are noticed soon.
 
 A subscription by a regular expression (RE2) is the coordinator's to match: the member learns the
 names of its topics with its assignment.
-
-Leaves out rack awareness.
 """
 
 import asyncio
@@ -73,6 +71,7 @@ class ConsumerMember(GroupMember):
         *,
         pattern: str | None = None,
         remote_assignor: str | None = None,
+        rack: str | None = None,
         group_instance_id: str | None = None,
         rebalance_timeout_ms: int = 60_000,
     ) -> None:
@@ -95,6 +94,7 @@ class ConsumerMember(GroupMember):
         self._topics = sorted(topics)
         self._pattern = pattern
         self._remote_assignor = remote_assignor
+        self._rack = rack
         self._assigned: list[TopicPartitions] | None = None
         self._owned: Assignment = {}
         self._told_owned: Assignment | None = None  # None: the next heartbeat says everything
@@ -207,6 +207,7 @@ class ConsumerMember(GroupMember):
             member_id=self._member_id,
             member_epoch=self._epoch,
             instance_id=self._group_instance_id,
+            rack_id=self._rack if is_full else None,
             rebalance_timeout_ms=self._rebalance_timeout_ms if is_full else -1,
             subscribed_topic_names=self._topics if is_full else None,
             subscribed_topic_regex=self._pattern if is_full else None,

@@ -6,14 +6,17 @@ has of other pools. Whoever has more than that gives up the rest. If all members
 subscription, there is one pool, and the numbers of partitions differ by one at most. Otherwise the
 pools are levelled one after the other until nothing changes; then no move of a single partition
 would improve the balance.
+
+Racks break ties: of the partitions that have to move anyway, or are new, a member gets those first
+that have a replica in its rack. No partition moves for the sake of a rack.
 """
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from itertools import accumulate
 
 from barnabas.groups.modern.assignment import Partitions
-from barnabas.groups.modern.assignor import GroupSpec
+from barnabas.groups.modern.assignor import GroupSpec, no_racks
 
 _MAX_ROUNDS = 50
 """Every round improves the balance; this only limits the time that hostile subscriptions take."""
@@ -30,7 +33,7 @@ class UniformAssignor:
         for pool in pools:
             pool.keep_former(group, load)
         for _ in range(_MAX_ROUNDS):
-            changes = [pool.level(load) for pool in pools]
+            changes = [pool.level(load, group) for pool in pools]
             if len(pools) == 1 or not any(changes):
                 break
         targets: dict[str, dict[bytes, set[int]]] = {each: {} for each in group.members}
@@ -70,7 +73,7 @@ class _Pool:
         for topic_id in self.topic_ids:
             self.unassigned += ((topic_id, index) for index in sorted(free[topic_id]))
 
-    def level(self, load: dict[str, int]) -> bool:
+    def level(self, load: dict[str, int], group: GroupSpec) -> bool:
         """Share the pool's partitions out evenly; `load` is what each member has in all pools.
 
         Returns whether a partition has moved.
@@ -85,6 +88,8 @@ class _Pool:
                 del held[quota:]
         if not released:
             return False
+        if group.racks_of is not no_racks:
+            released = self._share_out_by_rack(released, quotas, load, group)
         wanting = [each for each in self.held if len(self.held[each]) < quotas[each]]
         position = 0
         while wanting:
@@ -95,6 +100,36 @@ class _Pool:
                 position += 1
             wanting = [each for each in wanting if len(self.held[each]) < quotas[each]]
         return True
+
+    def _share_out_by_rack(
+        self,
+        released: list[TopicPartition],
+        quotas: dict[str, int],
+        load: dict[str, int],
+        group: GroupSpec,
+    ) -> list[TopicPartition]:
+        """Give each member partitions of its rack, one each in turn; returns what is left."""
+        in_rack: defaultdict[str, deque[TopicPartition]] = defaultdict(deque)
+        for partition in released:
+            for rack in group.racks_of(*partition):
+                in_rack[rack].append(partition)
+        left = dict.fromkeys(released)
+        wanting = list(self.held)
+        while wanting:
+            still: list[str] = []
+            for member_id in wanting:
+                held = self.held[member_id]
+                near = in_rack[group.members[member_id].rack_id or ""]
+                while near and near[0] not in left:
+                    near.popleft()
+                if near and len(held) < quotas[member_id]:
+                    partition = near.popleft()
+                    del left[partition]
+                    held.append(partition)
+                    load[member_id] += 1
+                    still.append(member_id)
+            wanting = still
+        return list(left)
 
     def _quotas(self, load: dict[str, int]) -> dict[str, int]:
         total = len(self.unassigned) + sum(map(len, self.held.values()))

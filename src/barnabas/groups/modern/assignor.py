@@ -1,6 +1,6 @@
 """What an assignor gets and gives. Assignors are pure: equal input gives equal output."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from barnabas.groups.modern.assignment import Partitions
@@ -17,10 +17,17 @@ class MemberSpec(NamedTuple):
     rack_id: str | None = None
 
 
+def no_racks(_topic_id: bytes, _index: int) -> frozenset[str]:
+    """Of partitions whose brokers have none, or where no member has any."""
+    return frozenset()
+
+
 class GroupSpec(NamedTuple):
     members: Mapping[str, MemberSpec]
     partition_counts: Mapping[bytes, int]
     """Of all topics that a member is subscribed to."""
+    racks_of: Callable[[bytes, int], frozenset[str]] = no_racks
+    """Where the replicas of a partition are."""
 
 
 class Assignor(Protocol):

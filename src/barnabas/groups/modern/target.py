@@ -11,7 +11,7 @@ from typing import Any
 
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.modern.assignment import NO_PARTITIONS, Partitions
-from barnabas.groups.modern.assignor import GroupSpec, MemberSpec
+from barnabas.groups.modern.assignor import GroupSpec, MemberSpec, no_racks
 from barnabas.groups.modern.group import ModernGroup, topic_ids_of
 from barnabas.groups.modern.topics import metadata_hash
 
@@ -87,4 +87,5 @@ def _spec(group: AnyModernGroup) -> GroupSpec:
         topic = group.topics.by_id(topic_id)
         if topic is not None:
             counts[topic_id] = topic.partition_count
-    return GroupSpec(members, counts)
+    has_racks = any(member.rack_id for member in members.values())
+    return GroupSpec(members, counts, group.topics.racks_of if has_racks else no_racks)

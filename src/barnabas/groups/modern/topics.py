@@ -27,6 +27,9 @@ class Topics(Protocol):
     def names(self) -> Collection[str]:
         """All topics, including internal ones."""
 
+    def racks_of(self, topic_id: bytes, index: int, /) -> frozenset[str]:
+        """Where the replicas of a partition are. A change of racks alone is no new version."""
+
 
 class NoTopics:
     """A cluster without topics."""
@@ -41,6 +44,9 @@ class NoTopics:
 
     def names(self) -> Collection[str]:
         return ()
+
+    def racks_of(self, _topic_id: bytes, _index: int) -> frozenset[str]:
+        return frozenset()
 
 
 def existing(names: Collection[str], topics: Topics) -> Iterator[TopicMetadata]:
