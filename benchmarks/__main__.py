@@ -29,6 +29,7 @@ spark_writes    the same for Spark writing to a topic, and from one topic to ano
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
 decoding        CPU of decoding JSON values in the reader, beside from_json
+mirror          a mirror's MB/s, CPU per GB and latency, vs. Mirror Maker 2
 changes         changes of a PostgreSQL into a topic: speed, CPU, latency, vs. Debezium
 
 Each module says what its numbers mean. The ratio compares Barnabas with `bare_broker.py`, a broker
@@ -92,7 +93,7 @@ OF_SECURITY = ("security",)
 OF_CLIENTS = ("clients",)
 OF_RECORDS = ("columns", "record_check")
 OF_PIPELINES = ("nexmark", "ad_events")
-OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes")
+OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes", "mirror")
 
 
 def main() -> None:

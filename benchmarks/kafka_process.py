@@ -5,6 +5,7 @@ that it needs (`mvn dependency:copy-dependencies`). It needs a `java`.
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,6 +28,11 @@ _START_TIMEOUT_S = 90.0
 
 def is_available() -> bool:
     return bool(os.environ.get(JARS))
+
+
+def java_program() -> str:
+    """The one on the path, or of the system: tests have a path without it."""
+    return shutil.which("java") or shutil.which("java", path="/usr/bin:/usr/local/bin") or "java"
 
 
 @contextmanager
@@ -56,7 +62,7 @@ def kafka(settings: Mapping[str, str], security: Mapping[str, str]) -> Iterator[
             **settings,
         }
         properties.write_text("".join(f"{name}={value}\n" for name, value in made.items()))
-        java = ["java", "-Xms1g", "-Xmx1g", "-cp", f"{os.environ[JARS]}/*"]
+        java = [java_program(), "-Xms1g", "-Xmx1g", "-cp", f"{os.environ[JARS]}/*"]
         with Path(folder, "log").open("wb") as log:
             arguments = ["format", "-t", _CLUSTER_ID, "-c", str(properties)]
             subprocess.run(

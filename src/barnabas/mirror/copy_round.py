@@ -31,6 +31,10 @@ QUEUED_BYTES = 32 * 1024 * 1024
 """The source is not read while so much waits to be written."""
 
 _TUNING = FetchTuning(max_wait_ms=500, max_bytes=8 * 1024 * 1024, partition_max_bytes=1024 * 1024)
+EARLY_OWNED = 32
+"""Partitions that a round owns from its beginning, so that it may copy them after its end. With
+more of them, those count that have records: to own a partition takes several requests."""
+
 _LOOK_S = 0.2
 _ROOM_S = 0.005
 _END_S = 30.0
@@ -99,6 +103,11 @@ class CopyRound:
         """Whether it still copies, and there was nothing that a new round would look at."""
         return self._working is not None and not self._working.done() and not self._is_dirty
 
+    @property
+    def owned(self) -> list[TopicPartition]:
+        """The partitions of the source that it copies on after its end."""
+        return [name for name, each in self._copies.items() if each.is_owner]
+
     async def finish(self) -> list[ReportRow]:
         """End what goes on; returns what was copied since the last report.
 
@@ -130,7 +139,8 @@ class CopyRound:
             self._tell(f"flow {self._flow.name}: {error}; trying again")
             await asyncio.sleep(max(0.0, self._deadline - linger_s - loop.time()))
             return
-        running = [asyncio.create_task(each.run()) for each in self._copies.values()]
+        early = linger_s > 0 and len(self._copies) <= EARLY_OWNED
+        running = [asyncio.create_task(each.run(early)) for each in self._copies.values()]
         try:
             await self._dispatch(fetcher, running)
             for each in self._copies.values():

@@ -101,7 +101,7 @@ class Flow:
     round_s: float = 5.0
     """How long tasks copy before they report."""
     linger_s: float = 0.0
-    """How long tasks go on copying after that, until the next round takes over."""
+    """How long processes of tasks go on copying after that, until the next round takes over."""
 
     def __post_init__(self) -> None:
         if self.source.name == self.target.name:

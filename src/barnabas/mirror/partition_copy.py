@@ -82,7 +82,8 @@ class PartitionCopy:
         self.is_lingering = False
         """Whether the round is over. Then the partition may have another owner, who must not be
         fenced: what it owns it copies on, and it takes over nothing."""
-        self._is_owner = False
+        self.is_owner = False
+        self._is_wanted = False
         self._is_writing = False
         self._failures = 0
         self._timestamp_ms = UNKNOWN
@@ -133,12 +134,16 @@ class PartitionCopy:
 
     # -- copying -------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Copy until `end`. Raises what no attempt will change."""
+    async def run(self, owned_early: bool = False) -> None:
+        """Copy until `end`, and own the partition before there is a record if `owned_early`.
+
+        Raises what no attempt will change.
+        """
+        self._is_wanted = owned_early
         try:
             while not (self._is_ending and not self._queue and not self._is_uncommitted):
                 await self._wait()
-                if self.is_lingering and not self._is_owner:
+                if self.is_lingering and not self.is_owner:
                     if self._is_ending:
                         return
                     await asyncio.sleep(INTERVAL_S)
@@ -157,7 +162,7 @@ class PartitionCopy:
             await self._writer.close()
 
     async def _wait(self) -> None:
-        if self._queue or self._is_ending:
+        if self._queue or self._is_ending or self._is_wanted:
             return
         self._news.clear()
         timeout_s = IDLE_COMMIT_S if self._is_uncommitted else None
@@ -175,7 +180,8 @@ class PartitionCopy:
 
     async def _step(self) -> None:
         """One transaction, if there is something to commit."""
-        if not self._is_owner:
+        self._is_wanted = False
+        if not self.is_owner:
             await self._take_over()
         end, size, batches = self._gather()
         if not batches and end == self.position.offset and not self._is_uncommitted:
@@ -198,7 +204,7 @@ class PartitionCopy:
     async def _take_over(self) -> None:
         """Own the partition, and go on at the position that counts by now."""
         committed = await self._writer.start()
-        self._is_owner = True
+        self.is_owner = True
         if committed is None or not committed.is_of(self.position.topic_id):
             return
         is_jump = self._is_uncommitted and committed.offset < self.position.offset
@@ -275,7 +281,7 @@ class PartitionCopy:
     async def _recover(self, error: BarnabasError) -> bool:
         """Wait, and forget what is uncertain; False if the round is ending, or over."""
         self._failures += 1
-        self._is_owner = False
+        self.is_owner = False
         self._forget()
         if self._failures == 1:
             self._tell(f"partition {self.partition.target} of the target: {error}; trying again")

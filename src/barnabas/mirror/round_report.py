@@ -1,11 +1,12 @@
 """What a round has copied, as tasks report it to the driver.
 
 A round is a micro-batch of Spark; its rows are the rows of this report. `ReportRow` is one of them,
-with the columns of `SCHEMA`. There are four kinds:
+with the columns of `SCHEMA`. There are five kinds:
 
     sync       a run of records: `topic`, `target_topic`, `partition`, `upstream`, `downstream`,
                `records`, `bytes`, and `timestamp_ms` of the last of them
     earlier    a sync from between the last round and this one, before all others
+    late       a sync from before the last round, too late to be used: it is counted
     state      a partition at the end of the round: `upstream` is its position, `downstream` -1,
                `records` the records in the source that are left
     problem    something that somebody should know: `message`
@@ -26,7 +27,7 @@ SCHEMA = (
     "downstream BIGINT, records BIGINT, bytes BIGINT, timestamp_ms BIGINT, message STRING"
 )
 SYNC, STATE, PROBLEM = "sync", "state", "problem"
-EARLIER = "earlier"
+EARLIER, LATE = "earlier", "late"
 UNKNOWN = -1
 
 
@@ -91,9 +92,11 @@ def report_of(rows: Iterable[Iterable[Any]]) -> RoundReport:
             continue
         source = TopicPartition(row.topic, row.partition)
         target = TopicPartition(row.target_topic, row.partition)
-        if row.kind in (SYNC, EARLIER):
+        if row.kind in (SYNC, EARLIER, LATE):
             report.records += row.records
             report.bytes += row.bytes
+            if row.kind == LATE:
+                continue
             syncs = report.syncs if row.kind == SYNC else earlier
             syncs.append(OffsetSync(source, target, row.upstream, row.downstream, row.records))
         else:

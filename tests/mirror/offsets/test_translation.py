@@ -109,3 +109,14 @@ def test_before_everything_known_nothing_is_said() -> None:
 def test_malformed_segments_are_refused(data: bytes) -> None:
     with pytest.raises(CorruptRecord):
         decode_segments(data)
+
+
+def test_what_came_from_the_target_is_not_read_again_by_a_group_that_goes_back() -> None:
+    translation = Translation()
+    translation.add(0, 0, 60)
+    translation.copied(60, 61)
+    translation.copied(244, 300)  # nothing was copied from 60 on: it had come from there
+    assert translation.invert(300) == 244
+    assert translation.invert(299) == 60
+    translation.copied(10, 400)  # the topic was made again
+    assert translation.invert(300) == 60

@@ -145,8 +145,7 @@ def run(
         typer.Option(
             metavar="S",
             min=0,
-            help="How long tasks go on copying until the next round takes over, for less latency. "
-            "Not for several flows.",
+            help="How long tasks go on copying after a report, until the next round takes over.",
         ),
     ] = 0.0,
     checkpoints: Annotated[

@@ -28,6 +28,7 @@ class Translation:
         self.segments = list(segments)
         self._max_segments = max_segments
         self._anchors: list[Segment] = []
+        self._ends: list[tuple[int, int]] = []
 
     @property
     def upstream_end(self) -> int | None:
@@ -71,6 +72,21 @@ class Translation:
         if len(anchors) > MAX_ANCHORS:
             del anchors[1 : MAX_ANCHORS // 2 : 2]
 
+    def copied(self, position: int, end: int) -> None:
+        """The target ended at `end` after the flow had been at `position` of the source.
+
+        Whoever has read the target up to that end has read everything before that position, also
+        where nothing was copied because it had come from the target.
+        """
+        ends = self._ends
+        if ends and (end < ends[-1][0] or position < ends[-1][1]):
+            ends.clear()
+        elif ends and end == ends[-1][0]:
+            ends.pop()
+        ends.append((end, position))
+        if len(ends) > MAX_ANCHORS:
+            del ends[1 : MAX_ANCHORS // 2 : 2]
+
     @property
     def anchored_at(self) -> int | None:
         """The position of the last anchor."""
@@ -87,10 +103,12 @@ class Translation:
 
     def invert(self, downstream: int) -> int | None:
         """The same from the target to the source, for a group that goes back."""
-        at = bisect_right(self.segments, downstream, key=_downstream)
-        if at:
-            return self.segments[at - 1].invert(downstream)
-        return self.segments[0].since if self.segments else None
+        found = [position for end, position in self._ends if end <= downstream][-1:]
+        if at := bisect_right(self.segments, downstream, key=_downstream):
+            found.append(self.segments[at - 1].invert(downstream))
+        elif self.segments:
+            found.append(self.segments[0].since)
+        return max(found, default=None)
 
     def thinned(self, max_segments: int) -> list[Segment]:
         """The segments, merged until there are at most so many."""

@@ -32,6 +32,12 @@ class Translations:
         """The flow was at `position` after the target had ended at `end`."""
         self._of(source, target).anchor(position, end)
 
+    def copied(
+        self, source: TopicPartition, target: TopicPartition, position: int, end: int
+    ) -> None:
+        """The target ended at `end` after the flow had been at `position`."""
+        self._of(source, target).copied(position, end)
+
     def is_anchored(self, target: TopicPartition, position: int) -> bool:
         """Whether the last anchor of a partition is at this position."""
         source = self._sources.get(target)

@@ -18,7 +18,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import Flow, Names
-from barnabas.mirror.groups.backward_route import backward_flow
+from barnabas.mirror.groups.backward_route import BackwardRoute, backward_flow
 from barnabas.mirror.groups.group_positions import Routes
 from barnabas.mirror.groups.group_settings import GroupSettings
 from barnabas.mirror.groups.group_sync import GroupSync, SyncedGroup
@@ -99,8 +99,8 @@ async def complete(
                 f"{flow.target.name}, and check that both flows run"
             )
         await asyncio.sleep(_LOOK_S)
-    routes = Routes(
-        await stored_translations(back, source), await stored_translations(flow, clients.target)
-    )
+    forth = BackwardRoute(flow, clients.target)
+    await forth.refresh()
+    routes = Routes(await stored_translations(back, source), forth.translations)
     sync = GroupSync(settings or GroupSettings(), clients.target, source, routes)
     return FailbackReport((await sync.sync(monotonic())).groups)

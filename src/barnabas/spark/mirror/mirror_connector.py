@@ -104,6 +104,7 @@ class MirrorConnector(Connector):
                     **end,
                     "partitions": part,
                     "share": len(parts),
+                    "task": number,
                     "problems": problems if number == 0 else [],
                 },
             )
@@ -128,7 +129,7 @@ class MirrorConnector(Connector):
             if not self.flow.linger_s:
                 return await begin().run(self.flow.round_s)
             wanted = RoundKey(self.flow, tuple(partitions), share)
-            return await LINGERING.run(wanted, int(end["round"]), begin)
+            return await LINGERING.run(wanted, int(end["round"]), begin, task=int(end["task"]))
 
         yield from _told(end["problems"])
         yield from source.ask(copy)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -26,12 +25,10 @@ def start_mirror(
 ) -> StreamingQuery:
     """Copy until the query is stopped. The checkpoint may be lost: positions are in the target.
 
-    Rounds keep all cores of Spark busy for their length, so that Spark is for mirrors alone; so
-    many `flows` share it.
+    Rounds keep cores of Spark busy for their length; so many `flows` share them. Between rounds
+    other queries get their turn, while processes of tasks go on copying.
     """
     tasks = max(1, spark.sparkContext.defaultParallelism // flows)
-    if flows > 1:  # workers that they share would not report what was copied in between
-        flow = replace(flow, linger_s=0.0)
     connector = MirrorConnector(flow, tasks)
 
     def report(rows: DataFrame, number: int) -> None:
