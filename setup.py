@@ -2,17 +2,22 @@
 
 They are optional: without a C compiler the installation goes through, and Python does the same
 work. They keep to the stable ABI, so one build serves all versions of Python from 3.11 on;
-free-threaded Pythons have no such ABI, and get a separate build.
+free-threaded Pythons have no such ABI, and get a separate build. `BARNABAS_PURE=1` leaves the
+kernels out: that wheel serves machines for which there is no other.
 """
 
+import os
 import sysconfig
 
 from setuptools import Extension, setup
 
-STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+PURE = os.environ.get("BARNABAS_PURE") == "1"
+STABLE_ABI = not PURE and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 setup(
-    ext_modules=[
+    ext_modules=[]
+    if PURE
+    else [
         Extension(
             "barnabas.records._kernel",
             sources=[

@@ -1,7 +1,6 @@
 """A wheel built from the sources works in an environment that has no other Barnabas."""
 
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -11,8 +10,8 @@ from zipfile import ZipFile
 import pytest
 
 from tests.examples.documents import ROOT
+from tools.build_wheels import PURE, build
 
-PARTS = ("src", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py")
 ROUND_TRIP = """
 import barnabas
 
@@ -35,17 +34,18 @@ def run(*command: str | Path, cwd: Path) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built without a network, by the setuptools of this environment."""
-    source = tmp_path_factory.mktemp("source")
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
-            shutil.copytree(ROOT / part, source / part, ignore=ignored)
-        else:
-            shutil.copy(ROOT / part, source / part)
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", "dist", ".", cwd=source)
-    (wheel,) = (source / "dist").glob("barnabas-*.whl")
-    return wheel
+    return build(tmp_path_factory.mktemp("wheel"), {}, "--no-build-isolation")
+
+
+def test_a_pure_wheel_serves_every_machine(wheel: Path, tmp_path: Path) -> None:
+    pure = build(tmp_path, PURE, "--no-build-isolation")
+    assert pure.name.endswith("-py3-none-any.whl")
+    compiled = {name for name in ZipFile(wheel).namelist() if name.endswith(".so")}
+    assert compiled
+    names = set(ZipFile(pure).namelist())
+    assert {name for name in names if "dist-info" not in name} == {
+        name for name in ZipFile(wheel).namelist() if "dist-info" not in name
+    } - compiled
 
 
 def test_the_wheel_has_every_module(wheel: Path) -> None:

@@ -14,6 +14,7 @@ from barnabas.cli.app import app
 
 COMMANDS = [
     "server",
+    "health",
     "produce",
     "consume",
     "get",

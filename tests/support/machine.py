@@ -35,6 +35,7 @@ OPTIONAL = {
     "mariadbd": "mariadb-server",
     "openssl": "openssl",
     "promtool": "prometheus",
+    "systemd-analyze": "systemd",
 }
 """Programs that some tests run, and the packages of Debian that have them."""
 

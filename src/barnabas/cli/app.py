@@ -18,6 +18,7 @@ from barnabas.cli.pipeline.commands import app as pipeline
 from barnabas.cli.records import consume, get, produce
 from barnabas.cli.security import commands as security
 from barnabas.cli.server import command as server
+from barnabas.cli.server import health
 
 app = typer.Typer(
     name="barnabas",
@@ -57,6 +58,7 @@ def root(
 
 
 app.command("server", epilog=server.EPILOG)(server.server)
+app.command("health", epilog=health.EPILOG)(health.health)
 app.command("produce", epilog=produce.EPILOG)(produce.produce)
 app.command("consume", epilog=consume.EPILOG)(consume.consume)
 app.command("get", epilog=get.EPILOG)(get.get)

@@ -1,6 +1,7 @@
 """`barnabas server`: a node, or a whole cluster on this machine.
 
 command          the command, and where its settings come from
+health           `barnabas health`: is a node ready, alive, started
 local_nodes      the nodes of a cluster on one machine: ids, ports, directories
 supervisor       starts them, restarts them, stops them one after the other
 node_process     one of them as a child process
