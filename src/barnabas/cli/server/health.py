@@ -1,6 +1,7 @@
 """`barnabas health`: ask a node how it is, for the health checks of containers and for scripts."""
 
 import os
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -55,8 +56,7 @@ def health(
         if as_json or before.as_json:
             print_json(answer)
         else:
-            reasons = answer.get("reasons") or [answer.get("phase") or ""]
-            said = "" if is_good else f": {'; '.join(map(str, reasons))}"
+            said = "" if is_good else f": {_why(answer)}"
             print_line(f"{where}: {'' if is_good else 'not '}{_WORDS[what]}{said}")
         return exit_codes.OK if is_good else exit_codes.FAILURE
 
@@ -96,3 +96,11 @@ def _get(url: str) -> tuple[bool, dict[str, object]]:
         raise CommandError(
             f"{url} does not answer as a node does; is it metrics.listeners of a node?"
         ) from None
+
+
+def _why(answer: Mapping[str, object]) -> str:
+    """The reasons that a node gives, or how far its start is."""
+    reasons = answer.get("reasons")
+    if isinstance(reasons, list) and reasons:
+        return "; ".join(map(str, reasons))
+    return str(answer.get("phase") or "")
