@@ -11,6 +11,7 @@ settings    what it was started with
 runner      brings the drivers in line with what is wanted
 config_check checks settings, where needed in a child process
 lease_clock the clock that leases are measured with
+mirror_positions how far a mirror has copied, from its target
 positions   how far a connector has read, from its checkpoint
 state/      what is wanted and what is, in topics; leadership
 driver/     Spark drivers: the processes, and what runs in them

@@ -27,7 +27,7 @@ from barnabas.connect.state.records import (
 )
 from barnabas.connect.state.state_topics import StateTopics
 from barnabas.errors import BarnabasError
-from barnabas.spark.pipelines.connectors.connector import driver_conf
+from barnabas.spark.pipelines.connectors.driver_settings import driver_conf
 from barnabas.spark.sessions.combined_conf import combined
 
 _log = logging.getLogger("barnabas.connect")

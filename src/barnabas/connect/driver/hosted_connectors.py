@@ -14,9 +14,7 @@ from pyspark.sql import SparkSession
 from barnabas.backoff import Backoff
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.cluster.cluster_address import ClusterAddress
-from barnabas.spark.pipelines.connectors.connector import connector_of
-from barnabas.spark.pipelines.connectors.kinds import PIPELINE
-from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
+from barnabas.spark.pipelines.connectors.pipeline_files import created_topics, pipelines_of
 from barnabas.spark.pipelines.definition.loader import send_modules_by_value
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.errors.failure import reason_of
@@ -219,8 +217,7 @@ class HostedConnectors:
         if config.get("topic.creation.enable", "true").lower() != "true":
             return
         wanted = {topic for each in pipelines for topic in each.written_topics}
-        if config.get("connector.class") != PIPELINE:
-            wanted |= {*connector_of(config, self._files).topics}
+        wanted |= {*created_topics(config, self._files)}
         if not wanted:
             return
         partitions = int(config.get("topic.creation.default.partitions", "-1"))

@@ -1,4 +1,4 @@
-"""`/connectors/NAME/offsets`: positions, which are in Spark's checkpoints."""
+"""`/connectors/NAME/offsets`: positions, which are in Spark's checkpoints, or a mirror's target."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -7,11 +7,17 @@ from http import HTTPStatus
 from typing import Any
 
 from barnabas.aio.admin import Admin
+from barnabas.connect.mirror_positions import (
+    change_mirror_offsets,
+    forget_mirror_offsets,
+    mirror_offsets,
+)
 from barnabas.connect.positions import folder_of, offsets_of
 from barnabas.connect.rest.answers import ApiError, Request, Response, answer
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.state.records import reset_key, start_key
 from barnabas.errors import BarnabasError, UnknownTopic
+from barnabas.spark.pipelines.connectors.mirrors import is_mirror
 from barnabas.spark.pipelines.connectors.pipeline_files import FILE
 
 _EARLIEST = -2
@@ -20,6 +26,9 @@ _EARLIEST = -2
 async def get_offsets(context: ApiContext, request: Request) -> Response:
     """GET /connectors/NAME/offsets."""
     try:
+        config = context.definition(request.path[1]).config
+        if is_mirror(config):
+            return answer({"offsets": await mirror_offsets(config)})
         return answer({"offsets": await _positions(context, request.path[1])})
     except BarnabasError as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, str(error)) from None
@@ -29,7 +38,13 @@ async def delete_offsets(context: ApiContext, request: Request) -> Response:
     """DELETE /connectors/NAME/offsets: a stopped connector starts over."""
     name = request.path[1]
     async with context.lock(name):
-        await _reset(context, name, None)
+        config = context.definition(name).config
+        if is_mirror(config):
+            _check_stopped(context, name)
+            with _refusal():
+                await forget_mirror_offsets(config)
+        else:
+            await _reset(context, name, None)
     return answer({"message": f"The offsets for connector {name} have been reset successfully"})
 
 
@@ -40,13 +55,30 @@ async def patch_offsets(context: ApiContext, request: Request) -> Response:
     offsets that are kept for it: those of before, changed as the request says.
     """
     name = request.path[1]
-    wanted = changed_offsets(request.json_object())
+    body = request.json_object()
+    if is_mirror(context.definition(name).config):
+        return await _patch_mirror(context, name, body)
+    wanted = changed_offsets(body)
     async with context.lock(name):
         context.definition(name)
         start = await _current(context, name, wanted)
         for (topic, partition), offset in wanted.items():
             start[topic][str(partition)] = offset
         await _reset(context, name, start, {topic for topic, _ in wanted})
+    return _altered(name)
+
+
+async def _patch_mirror(context: ApiContext, name: str, body: dict[str, Any]) -> Response:
+    """The positions of a mirror are in its target: they are changed there, and at once."""
+    async with context.lock(name):
+        config = context.definition(name).config
+        _check_stopped(context, name)
+        with _refusal():
+            await change_mirror_offsets(config, body)
+    return _altered(name)
+
+
+def _altered(name: str) -> Response:
     return answer({"message": f"The offsets for connector {name} have been altered successfully"})
 
 

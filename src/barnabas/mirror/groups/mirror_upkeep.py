@@ -70,11 +70,11 @@ class MirrorUpkeep:
         if self.is_stopped:
             raise MirrorStopped(f"flow {self.flow.name} was stopped")
 
-    def close(self) -> None:
-        """Store what is left, and end."""
+    def close(self, patience_s: float | None = None) -> None:
+        """Store what is left, and end; a cluster that is away is waited for no longer than said."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._closing.set)
-            self._thread.join()
+            self._thread.join(patience_s)
 
     # -- in the thread ---------------------------------------------------------------------------
 

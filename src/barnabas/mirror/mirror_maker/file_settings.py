@@ -9,6 +9,7 @@ What was never asked for is not used, and can be named.
 
 import re
 from collections.abc import Iterable, Mapping
+from math import inf, nan
 
 from barnabas.errors import InvalidArgument
 
@@ -71,6 +72,25 @@ class FileSettings:
         if not re.fullmatch(r"-?\d+", found[1]) or int(found[1]) < least:
             raise InvalidArgument(f"{found[0]}={found[1]}: use a number from {least} on")
         return int(found[1])
+
+    def decimal(self, prefixes: Iterable[str], name: str, least: float) -> float | None:
+        found = self.find(prefixes, name)
+        if found is None:
+            return None
+        try:
+            value = float(found[1])
+        except ValueError:
+            value = nan
+        if not least <= value < inf:
+            raise InvalidArgument(f"{found[0]}={found[1]}: use a number from {least:g} on")
+        return value
+
+    def choice(self, prefixes: Iterable[str], known: Iterable[str], *names: str) -> str | None:
+        """One of the known values."""
+        found = self.find(prefixes, *names)
+        if found is not None and found[1] not in known:
+            raise InvalidArgument(f"{found[0]}={found[1]}: use {', '.join(known)}")
+        return None if found is None else found[1]
 
 
 def listed(text: str) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def parse(properties: Mapping[str, str], only: Collection[str] = ()) -> MirrorMa
     for name in only:
         if name not in enabled:
             raise InvalidArgument(f"the file enables no flow {name}; it has {', '.join(enabled)}")
-    flows = [_flow(settings, name, *enabled[name]) for name in enabled]
+    flows = [configured_flow(settings, (f"{name}.", ""), *enabled[name]) for name in enabled]
     return MirrorMakerFile(
         tuple(each for each in flows if not only or each.flow.name in only),
         tuple(unused_settings(settings.unused, clusters)),
@@ -73,15 +73,30 @@ def _end(settings: FileSettings, cluster: str) -> ClusterEnd:
             f"the file has no brokers of cluster {cluster}: write a line such as "
             f"{cluster}.bootstrap.servers = broker1:9092"
         )
-    found = {name: settings.text((of_cluster, ""), name) for name in sorted(SECURITY_SETTINGS)}
-    security = {name: value for name, value in found.items() if value is not None}
-    return ClusterEnd(cluster, servers.replace(" ", ""), security)
+    return cluster_end(settings, (of_cluster, ""), cluster, servers)
 
 
-def _flow(
-    settings: FileSettings, name: str, source: ClusterEnd, target: ClusterEnd
+def cluster_end(
+    settings: FileSettings, levels: tuple[str, ...], name: str, servers: str
+) -> ClusterEnd:
+    """A cluster, with the security settings that have one of these prefixes."""
+    found = {each: settings.text(levels, each) for each in sorted(SECURITY_SETTINGS)}
+    security = {each: value for each, value in found.items() if value is not None}
+    return ClusterEnd(name, servers.replace(" ", ""), security)
+
+
+def configured_flow(
+    settings: FileSettings,
+    levels: tuple[str, ...],
+    source: ClusterEnd,
+    target: ClusterEnd,
+    *,
+    commits_groups: bool = False,
 ) -> ConfiguredFlow:
-    levels = (f"{name}.", "")
+    """What settings with these prefixes say of a flow.
+
+    `commits_groups` is whether offsets of groups are committed if nothing is said about it.
+    """
     excluded = settings.names(levels, "topics.exclude", "topics.blacklist")
     configs = settings.names(levels, "config.properties.exclude", "config.properties.blacklist")
     refresh_s = settings.number(levels, "refresh.topics.interval.seconds")
@@ -99,7 +114,7 @@ def _flow(
         sync_acls=settings.boolean(levels, "sync.topic.acls.enabled") is True,
         refresh_s=Flow.refresh_s if refresh_s is None else float(refresh_s),
     )
-    return ConfiguredFlow(flow, _groups(settings, levels))
+    return ConfiguredFlow(flow, _groups(settings, levels, commits_groups))
 
 
 def _policy(settings: FileSettings, levels: tuple[str, ...]) -> Names:
@@ -114,17 +129,18 @@ def _policy(settings: FileSettings, levels: tuple[str, ...]) -> Names:
     return _POLICIES[policy]
 
 
-def _groups(settings: FileSettings, levels: tuple[str, ...]) -> GroupSettings:
+def _groups(settings: FileSettings, levels: tuple[str, ...], commits: bool) -> GroupSettings:
     included = settings.names(levels, "groups", "groups.whitelist")
     excluded = settings.names(levels, "groups.exclude", "groups.blacklist")
     intervals = [settings.number(levels, each) for each in _GROUP_INTERVALS]
     given = [each for each in intervals if each is not None]
     checkpoints = settings.boolean(levels, "emit.checkpoints.enabled")
     heartbeats = settings.boolean(levels, "emit.heartbeats.enabled")
+    wanted = settings.boolean(levels, "sync.group.offsets.enabled")
     return GroupSettings(
         GroupSettings.include if included is None else included,
         DEFAULT_EXCLUDED_GROUPS if excluded is None else excluded,
-        commit=settings.boolean(levels, "sync.group.offsets.enabled") is True,
+        commit=commits if wanted is None else wanted,
         emit_checkpoints=checkpoints is not False,
         emit_heartbeats=heartbeats is not False,
         interval_s=float(min(given)) if given else GroupSettings.interval_s,

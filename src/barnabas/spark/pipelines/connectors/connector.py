@@ -1,6 +1,5 @@
 """A connector: a name and settings, which say what pipelines it is."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.converters import read_as_text
+from barnabas.spark.pipelines.connectors.driver_settings import check_spark, spark_conf
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import (
     PIPELINE,
@@ -19,10 +19,12 @@ from barnabas.spark.pipelines.connectors.kinds import (
     Direction,
     kind_named,
 )
+from barnabas.spark.pipelines.connectors.mirrors import is_mirror
 from barnabas.spark.pipelines.connectors.settings import (
     ConfigErrors,
     argument_named,
     made,
+    named_in,
 )
 from barnabas.spark.pipelines.connectors.shared_settings import (
     COMMON,
@@ -60,9 +62,6 @@ VIEW = "source"
 
 _OVERRIDES = ("consumer.override.", "producer.override.")  # `unused_settings` checks them
 _OF_TRANSFORMS = ("transforms.", "predicates.")
-_OWN_SPARK = "spark.own"
-_OF_QUERIES = "spark.sql."
-"""Settings that a query can have; others are those of a Spark driver."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,8 @@ def direction_of(config: Mapping[str, str]) -> Direction:
     name = config.get("connector.class", "")
     if name == PIPELINE:
         return "sink"
+    if is_mirror(config):
+        return "source"
     java = JAVA_NAMES.get(name)
     return kind_named(name if java is None else java.kind).direction
 
@@ -156,14 +157,8 @@ def _translated(
     try:
         return java.translate(config), kind
     except InvalidArgument as error:
-        errors.add(_named_in(str(error)), str(error))
+        errors.add(named_in(str(error)), str(error))
         return config, None
-
-
-def _named_in(message: str, otherwise: str = "connector.class") -> str:
-    """The setting that a message complains of, which it quotes or begins with."""
-    found = re.match(r"Missing required setting '([^']+)'|([\w.]+):", message)
-    return otherwise if found is None else found[1] or found[2]
 
 
 def _divided(
@@ -190,13 +185,6 @@ def _divided(
                 continue
         own[name] = value
     return own, other
-
-
-def check_spark(name: str, given: Mapping[str, str], errors: ConfigErrors) -> None:
-    """Refuse a setting of Spark that the shared one can't be given."""
-    has_own = given.get(_OWN_SPARK, "false").lower() == "true"
-    if not name.startswith(_OF_QUERIES) and not has_own:
-        errors.add(name, f"{name} is fixed when Spark starts: set spark.own=true as well")
 
 
 def _by_argument(kind: ConnectorKind, own: Mapping[str, str]) -> dict[str, str]:
@@ -239,7 +227,7 @@ def _pipeline(
     try:
         transforms = _transforms(config, sink)
     except InvalidArgument as error:
-        errors.add(_named_in(str(error), "transforms"), str(error))
+        errors.add(named_in(str(error), "transforms"), str(error))
         return None
     try:
         defined = Pipeline(
@@ -258,22 +246,6 @@ def _pipeline(
     for problem in problems_of(defined):
         errors.add("source.schema" if "schema" in str(problem) else "connector.class", str(problem))
     return defined
-
-
-def spark_conf(config: Mapping[str, str]) -> dict[str, str]:
-    """Spark's settings for the queries of a connector."""
-    return {name: value for name, value in config.items() if name.startswith(_OF_QUERIES)}
-
-
-def driver_conf(config: Mapping[str, str]) -> dict[str, str] | None:
-    """Settings of the Spark driver that it has for itself; None if it shares one."""
-    if config.get(_OWN_SPARK, "false").lower() != "true":
-        return None
-    return {
-        name: value
-        for name, value in config.items()
-        if name.startswith("spark.") and not name.startswith((_OF_QUERIES, _OWN_SPARK))
-    }
 
 
 def _transforms(config: Mapping[str, str], sink: Sink) -> Callable[[DataFrame], DataFrame] | None:

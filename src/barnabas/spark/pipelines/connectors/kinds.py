@@ -20,6 +20,10 @@ Direction: TypeAlias = Literal["source", "sink"]
 PIPELINE = "pipeline"
 """The class of connectors that are the SQL or the file of a pipeline."""
 
+MIRROR = "mirror"
+MIRROR_SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+"""The classes of mirrors."""
+
 _NO_STREAM = {"table"}
 _FOR_TRYING = {"console", "memory"}
 """They keep no checkpoint: every start begins with the first record."""
@@ -54,7 +58,7 @@ def kind_named(name: str, direction: Direction | None = None) -> ConnectorKind:
     known = {each.name: each for each in kinds().values() if direction in (None, each.direction)}
     if name in known:
         return known[name]
-    names = [*known, *(() if direction else (PIPELINE, *JAVA_NAMES))]
+    names = [*known, *(() if direction else (PIPELINE, MIRROR, MIRROR_SOURCE, *JAVA_NAMES))]
     like = get_close_matches(name, names, 1)
     advice = f"did you mean {like[0]}?" if like else f"there are {', '.join(names)}"
     raise InvalidArgument(f"Failed to find any class that implements connector {name!r}; {advice}")

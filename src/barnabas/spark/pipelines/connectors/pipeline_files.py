@@ -6,12 +6,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.spark.pipelines.connectors.connector import (
-    check_spark,
-    connector_of,
-    spark_conf,
-)
+from barnabas.spark.pipelines.connectors.connector import connector_of
+from barnabas.spark.pipelines.connectors.driver_settings import check_spark, spark_conf
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
+from barnabas.spark.pipelines.connectors.mirrors import check_mirror, is_mirror, mirror_pipeline
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting
 from barnabas.spark.pipelines.connectors.shared_settings import check_common
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
@@ -38,6 +36,8 @@ TAKEN = {"name", "connector.class", "tasks.max", "trigger", "restarts.max", "spa
 
 def check_config(config: Mapping[str, str], folder: Path) -> ConfigErrors:
     """What is wrong with settings. Python files are not run here, only looked for."""
+    if is_mirror(config):
+        return check_mirror(config)
     if config.get("connector.class") != PIPELINE:
         return connector_of(config, folder).errors
     errors = ConfigErrors()
@@ -72,10 +72,19 @@ def check_config(config: Mapping[str, str], folder: Path) -> ConfigErrors:
     return errors
 
 
+def created_topics(config: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+    """Topics that are created for a connector, beside those that its pipelines name."""
+    if config.get("connector.class") == PIPELINE or is_mirror(config):
+        return ()
+    return connector_of(config, folder).topics
+
+
 def pipelines_of(
     config: Mapping[str, str], folder: Path, start_spark: Callable[[], object]
 ) -> list[Pipeline]:
     """The pipelines of a connector; several only of a file. Raises `BarnabasError`."""
+    if is_mirror(config):
+        return [mirror_pipeline(config)]
     if config.get("connector.class") != PIPELINE:
         connector = connector_of(config, folder)
         if connector.pipeline is None or connector.errors:

@@ -160,6 +160,12 @@ def _blamed(message: str, given: Mapping[str, str], prefix: str) -> str:
     return prefix + "class" if prefix else "connector.class"
 
 
+def named_in(message: str, otherwise: str = "connector.class") -> str:
+    """The setting that a message complains of, which it quotes or begins with."""
+    found = re.match(r"Missing required setting '([^']+)'|([\w.-]+)(?::|=| ')", message)
+    return otherwise if found is None else found[1] or found[2]
+
+
 def is_secret(name: str) -> bool:
     """Whether the value of a setting is not shown: it is a password, or may have one in it."""
     return _SECRET.search(name.replace("_", ".").lower()) is not None

@@ -7,6 +7,11 @@ from typing import Any
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE, kind_named, kinds
+from barnabas.spark.pipelines.connectors.mirrors import (
+    COMMON_OF_MIRRORS,
+    MIRRORS,
+    OF_MIRRORS,
+)
 from barnabas.spark.pipelines.connectors.pipeline_files import (
     OF_PIPELINES,
     TAKEN,
@@ -30,6 +35,7 @@ def plugins(version: str) -> list[dict[str, str]]:
         for each in kinds().values()
     ]
     found.append({"class": PIPELINE, "type": "sink", "version": version})
+    found += [{"class": each, "type": "source", "version": version} for each in MIRRORS]
     found += [
         {"class": name, "type": kind_named(java.kind).direction, "version": version}
         for name, java in JAVA_NAMES.items()
@@ -42,6 +48,8 @@ def definitions(plugin: str) -> list[Setting]:
     if plugin == PIPELINE:
         return [*(each for each in COMMON if each.name in TAKEN), *OF_PIPELINES]
     name = _full_name(plugin)
+    if name in MIRRORS:
+        return [*COMMON_OF_MIRRORS, *OF_MIRRORS]
     java = JAVA_NAMES.get(name)
     kind = kind_named(name if java is None else java.kind)
     is_source = kind.direction == "source"
@@ -124,7 +132,7 @@ def _value(setting: Setting, config: Mapping[str, str], errors: Iterable[str]) -
 
 def _full_name(plugin: str) -> str:
     """Kafka Connect also takes the last part of a class name, with or without `Connector`."""
-    for name in JAVA_NAMES:
+    for name in (*JAVA_NAMES, *MIRRORS):
         last = name.rpartition(".")[2]
         if plugin in (name, last, last.removesuffix("Connector")):
             return name

@@ -203,6 +203,7 @@ class PipelineRun:
                 self._counters[query.name].close()
             for source in query.pipeline.sources.values():
                 source.close(query.name)
+            query.pipeline.sink.close(query.name)
         self._write_status(time.time())
 
     # -- each -----------------------------------------------------------------------------------

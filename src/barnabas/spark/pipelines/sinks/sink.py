@@ -50,6 +50,10 @@ class Sink(PipelineEnd):
         It is called without Spark before Spark starts, and with it before the query starts.
         """
 
+    def close(self, pipeline: str) -> None:
+        """Release what `writer` holds in this process: the pipeline of that name was stopped."""
+        del pipeline
+
     # -- dead letters ------------------------------------------------------------------------------
 
     @property

@@ -1,0 +1,182 @@
+"""Connectors that are mirrors: `mirror`, or Mirror Maker 2's MirrorSourceConnector.
+
+One of them does what Mirror Maker has three connectors for: it copies topics, takes groups along,
+and writes offset syncs, checkpoints and heartbeats. Positions are in the target, not in Spark's
+checkpoint (`barnabas.mirror.positions`).
+"""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from barnabas.errors import InvalidArgument
+from barnabas.mirror.configured_flow import ConfiguredFlow
+from barnabas.mirror.mirror_maker.connector_settings import COMPRESSIONS, connector_flow
+from barnabas.spark.pipelines.connectors.converters import converter_of
+from barnabas.spark.pipelines.connectors.driver_settings import check_spark, spark_conf
+from barnabas.spark.pipelines.connectors.kinds import MIRROR, MIRROR_SOURCE
+from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting, named_in
+from barnabas.spark.pipelines.connectors.shared_settings import COMMON, ONCE, check_common
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_name
+from barnabas.spark.pipelines.sinks.mirror import MirrorSink
+from barnabas.spark.pipelines.sources.mirror import MirrorSource
+
+MIRRORS = (MIRROR, MIRROR_SOURCE)
+"""The classes of mirrors. They differ in one default, as Mirror Maker commits no offsets."""
+
+_JAVA = "org.apache.kafka.connect.mirror."
+_PARTS = {
+    f"{_JAVA}MirrorCheckpointConnector": "groups, sync.group.offsets.*, emit.checkpoints.*",
+    f"{_JAVA}MirrorHeartbeatConnector": "emit.heartbeats.enabled",
+}
+_TAKEN = {"name", "connector.class", "tasks.max", "restarts.max", "spark.own", ONCE.name}
+_INSTEAD = {
+    "trigger": "rounds follow each other; set round.seconds",
+    "max.rows.per.batch": "set max.mb.per.second",
+    "transform.sql": "records are copied as they are",
+}
+_CONVERTERS = ("key", "value", "header")
+_BOOLEAN = ("true", "false")
+_GROUP = "Mirror"
+
+
+def _setting(name: str, documentation: str, default: str | None = None) -> Setting:
+    is_boolean = default in _BOOLEAN
+    return Setting(
+        name,
+        "BOOLEAN" if is_boolean else "STRING",
+        default,
+        documentation,
+        group=_GROUP,
+        recommended=_BOOLEAN if is_boolean else (),
+    )
+
+
+def _cluster(side: str, alias: str | None) -> list[Setting]:
+    return [
+        Setting(
+            f"{side}.cluster.alias",
+            default=alias,
+            documentation=f"Name of the {side} cluster; it is part of the flow's identity.",
+            required=alias is None,
+            group=_GROUP,
+            importance="HIGH",
+        ),
+        Setting(
+            f"{side}.cluster.bootstrap.servers",
+            documentation=f"Brokers of the {side}; {side}.cluster.security.protocol, ssl.* and "
+            "sasl.* are its security settings.",
+            required=True,
+            group=_GROUP,
+            importance="HIGH",
+        ),
+    ]
+
+
+OF_MIRRORS = [
+    *_cluster("source", None),
+    *_cluster("target", "target"),
+    _setting("topics", "Topics or regular expressions, separated by commas.", ".*"),
+    _setting("topics.exclude", "Topics that are left out. Default: internal ones."),
+    _setting("groups", "Groups or regular expressions that go along.", ".*"),
+    _setting("groups.exclude", "Groups that are left out. Default: those of tools."),
+    _setting("replication.policy.class", "DefaultReplicationPolicy, or IdentityReplicationPolicy."),
+    _setting("replication.policy.separator", "Between cluster and topic.", "."),
+    _setting("replication.factor", "Of new topics. Default: that of the target's brokers."),
+    _setting("sync.topic.configs.enabled", "Copy settings of topics.", "true"),
+    _setting("config.properties.exclude", "Settings of topics that are not copied."),
+    _setting("sync.topic.acls.enabled", "Copy ACLs of topics.", "false"),
+    _setting("sync.group.offsets.enabled", "Commit offsets of groups in the target."),
+    _setting("sync.group.offsets.interval.seconds", "How often groups are looked at.", "1"),
+    _setting("emit.checkpoints.enabled", "Write checkpoints.", "true"),
+    _setting("emit.heartbeats.enabled", "Write heartbeats.", "true"),
+    _setting("refresh.topics.interval.seconds", "How often topics are compared.", "10"),
+    _setting("provenance", "Mark records with the clusters they have passed.", "false"),
+    _setting("start", "First record of new partitions: earliest or latest.", "earliest"),
+    _setting("delete.topics", "Delete topics that are deleted in the source.", "false"),
+    _setting("sync.quotas", "Copy quotas.", "false"),
+    _setting("max.mb.per.second", "Limit of what is copied."),
+    _setting("compression", f"Compress batches that are not: {', '.join(COMPRESSIONS)}."),
+    _setting("round.seconds", "How long tasks copy before they report.", "5"),
+]
+COMMON_OF_MIRRORS = [each for each in COMMON if each.name in _TAKEN or "converter" in each.name]
+
+
+def is_mirror(config: Mapping[str, str]) -> bool:
+    """Whether the class is one of mirrors, or a part of Mirror Maker, which is refused."""
+    return config.get("connector.class", "") in (*MIRRORS, *_PARTS)
+
+
+def flow_of(config: Mapping[str, str]) -> ConfiguredFlow:
+    """The flow of a connector whose settings are right."""
+    found = connector_flow(config, commits_groups=config["connector.class"] == MIRROR)
+    return found.mirrored
+
+
+def check_mirror(config: Mapping[str, str]) -> ConfigErrors:
+    """What is wrong with settings."""
+    errors = ConfigErrors()
+    part = _PARTS.get(config["connector.class"])
+    if part is not None:
+        errors.add(
+            "connector.class",
+            f"{config['connector.class']}: MirrorSourceConnector does this here as well; give it "
+            f"the settings of this one ({part}), and leave this one out",
+        )
+        return errors
+    _check_converters(config, errors)
+    check_common({name: each for name, each in config.items() if "converter" not in name}, errors)
+    if config.get(ONCE.name) == "disabled":
+        errors.add(ONCE.name, f"{ONCE.name}=disabled: mirrors copy exactly once; remove it")
+    try:
+        check_name(config.get("name", "connector"))  # also the name of files, as its log
+    except InvalidArgument as error:
+        errors.add("name", str(error))
+    try:
+        unused = connector_flow(config, commits_groups=True).unused
+    except InvalidArgument as error:
+        errors.add(named_in(str(error)), str(error))
+        return errors
+    for each in unused:
+        if each.name in _TAKEN or each.name in errors.found or _is_converter(each.name):
+            continue
+        if each.name.startswith("spark."):
+            check_spark(each.name, config, errors)
+            continue
+        why = _INSTEAD.get(each.name, each.reason)
+        errors.add(each.name, f"{each.name} would be ignored: {why}; remove it")
+    return errors
+
+
+def mirror_pipeline(config: Mapping[str, str]) -> Pipeline:
+    """The pipeline that copies. Raises `InvalidArgument`."""
+    errors = check_mirror(config)
+    if errors:
+        raise InvalidArgument("; ".join(errors.messages()))
+    mirrored = flow_of(config)
+    return Pipeline(
+        config.get("name", "connector"),
+        _same,
+        {"source": MirrorSource(mirrored.flow, int(config.get("tasks.max", "1")))},
+        MirrorSink(mirrored),
+        conf=spark_conf(config),
+    )
+
+
+def _same(source: DataFrame) -> DataFrame:
+    return source
+
+
+def _is_converter(name: str) -> bool:
+    return name.startswith(tuple(f"{each}.converter" for each in _CONVERTERS))
+
+
+def _check_converters(config: Mapping[str, str], errors: ConfigErrors) -> None:
+    """Records are copied as bytes: a converter may say so."""
+    for part in _CONVERTERS:
+        found = converter_of(config, part)
+        if found not in (None, "bytes"):
+            name = f"{part}.converter"
+            errors.add(
+                name, f"{name}: records are copied as bytes; use ByteArrayConverter, or remove it"
+            )
