@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.connect.positions import folder_of
-from barnabas.connect.rest.answers import ApiError, Request
+from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.router import Router
 from barnabas.connect.runner import Offsets, Runner
@@ -17,6 +17,7 @@ from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
 from barnabas.connect.state.state_topics import StateTopics
 from barnabas.errors import BarnabasError
+from barnabas.web.messages import Request
 from tests.support.wait import wait_until_async
 
 

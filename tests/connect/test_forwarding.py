@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from barnabas.connect.rest.answers import ApiError, Request, Response
+from barnabas.connect.rest.answers import ApiError, error_answer
 from barnabas.connect.rest.forwarding import forward
-from barnabas.connect.rest.http_server import HttpServer
+from barnabas.web.messages import Request, Response
+from barnabas.web.server import HttpServer
 
 Ask = Callable[[int], Coroutine[Any, Any, Response]]
 REQUEST = Request("PUT", "/connectors/a/pause?x=1", {}, b"")
@@ -26,7 +27,7 @@ def asked(ask: Ask, host: str = "127.0.0.1") -> tuple[Response, list[str]]:
         return Response(HTTPStatus.ACCEPTED, b"{}")
 
     async def main() -> Response:
-        server = HttpServer(1 << 20)
+        server = HttpServer(error_answer)
         port = await server.listen(host, 0)
         await server.serve(handle)
         try:

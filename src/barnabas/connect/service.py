@@ -5,13 +5,14 @@ import logging
 import signal
 from functools import partial
 
+from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
-from barnabas.connect.rest.http_server import HttpServer
 from barnabas.connect.rest.router import Router
 from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
 from barnabas.connect.state.state_topics import StateTopics
+from barnabas.web.server import HttpServer, ServerLimits
 
 _log = logging.getLogger("barnabas.connect")
 
@@ -36,7 +37,8 @@ async def serve(settings: ServiceSettings) -> int:
 async def _serve(
     settings: ServiceSettings, topics: StateTopics, interrupted: asyncio.Event
 ) -> None:
-    server = HttpServer(settings.max_body_bytes)
+    limits = ServerLimits(body_bytes=settings.max_body_bytes, keeps_connections=True)
+    server = HttpServer(error_answer, limits, guards_pages=True)
     port = await server.listen(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host  # IPv6, as in URLs
     worker_id = f"{host}:{port}"

@@ -43,11 +43,11 @@ def ask(address: tuple[str, int], sent: bytes) -> bytes:
         (b"GET /livez?verbose=1 HTTP/1.0\r\n\r\n", b"200"),
         (b"GET /../../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
         (b"GET /metrics/.. HTTP/1.1\r\n\r\n", b"404"),
-        (b"GET http://elsewhere/metrics HTTP/1.1\r\n\r\n", b"404"),
+        (b"GET http://elsewhere/metrics HTTP/1.1\r\n\r\n", b"400"),
         (b"POST /metrics HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody", b"405"),
         (b"GET /metrics HTTP/2\r\n\r\n", b"400"),
         (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"400"),
-        (b"GET /livez HTTP/1.1\r\nX: " + bytes(20_000) + b"\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/1.1\r\nX: " + bytes(20_000) + b"\r\n\r\n", b"431"),
     ],
 )
 def test_requests_and_what_is_none(address: tuple[str, int], sent: bytes, status: bytes) -> None:

@@ -1,7 +1,5 @@
 """What a node tells its operator over HTTP: metrics and health.
 
-metric.py             what a metric is
-exposition.py         the text format of Prometheus
 registry.py           all metrics, for the documentation
 traffic_metrics.py partition_metrics.py replica_metrics.py request_metrics.py
 group_metrics.py cluster_metrics.py storage_metrics.py process_metrics.py
@@ -9,6 +7,7 @@ group_metrics.py cluster_metrics.py storage_metrics.py process_metrics.py
 committed_lag.py      the log ends that a group's lag needs
 scrape.py             all of them, in slices
 health.py             /livez, /readyz, /startupz
-http_server.py        a small HTTP server
 metrics_listener.py   its address, and what it serves
+
+The text format is in `barnabas.metrics`, and the HTTP server in `barnabas.web`.
 """

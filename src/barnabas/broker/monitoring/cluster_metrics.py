@@ -1,9 +1,9 @@
 """Metrics of the cluster: its controller, its quorum, and this node's place in it."""
 
-from barnabas.broker.monitoring.exposition import Samples, counter, gauge
-from barnabas.broker.monitoring.metric import Metric
 from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import Slices
+from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.metrics.metric import Metric
 
 _SLICE = 2000
 _STARTING, _RUNNING, _LEAVING = 1, 3, 6

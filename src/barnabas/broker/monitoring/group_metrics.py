@@ -5,12 +5,12 @@ from collections import Counter
 from itertools import islice
 
 from barnabas.broker.monitoring.committed_lag import TopicPartition, log_ends
-from barnabas.broker.monitoring.exposition import Samples, escaped, gauge
-from barnabas.broker.monitoring.metric import Metric
 from barnabas.broker.monitoring.replica_metrics import LEFT_OUT
 from barnabas.broker.node import Node
 from barnabas.groups.group import Group
 from barnabas.groups.group_type import GroupType
+from barnabas.metrics.exposition import Samples, escaped, gauge
+from barnabas.metrics.metric import Metric
 from barnabas.wire.errors import ErrorCode
 
 _SLICE = 500

@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from socket import socket
 
-from barnabas.broker.monitoring.exposition import CONTENT_TYPE
 from barnabas.broker.monitoring.health import Health, Report
-from barnabas.broker.monitoring.http_server import HttpAnswer, HttpServer
 from barnabas.broker.monitoring.scrape import Scraper
 from barnabas.broker.net.request_times import AllRequestTimes
 from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.node import Node
-from barnabas.broker.runtime.histogram import WINDOW_S
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.named_listeners import parse_address
 from barnabas.metadata.config_values import InvalidConfigError
+from barnabas.metrics.exposition import CONTENT_TYPE
+from barnabas.metrics.histogram import WINDOW_S
+from barnabas.web.messages import Response
+from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
+from barnabas.web.server import HttpServer
 from barnabas.wire.endpoint import Address
 
 logger = logging.getLogger(__name__)
@@ -76,18 +78,17 @@ class MetricsListener:
         health = Health(node, gate)
         self._scraper = Scraper(node, times, health)
         self._windows = (times, node.flusher.times)
-        self._server = HttpServer(
-            node.loop,
-            {
-                "/metrics": self._metrics,
-                "/livez": lambda: _report(health.live),
-                "/readyz": lambda: _report(health.ready),
-                "/startupz": lambda: _report(health.startup),
-            },
-        )
+        self._server = HttpServer(text_refusal, PAGE_LIMITS)
+        self._pages = {
+            "/metrics": self._metrics,
+            "/livez": lambda: _report(health.live),
+            "/readyz": lambda: _report(health.ready),
+            "/startupz": lambda: _report(health.startup),
+        }
 
     async def start(self, sockets: Sequence[socket]) -> None:
-        await self._server.listen(sockets)
+        await self._server.listen_on(sockets)
+        await self._server.serve(serving(self._pages))
         host, port = sockets[0].getsockname()[:2]
         logger.info("metrics at http://%s/metrics", Address(host, port))
 
@@ -101,12 +102,12 @@ class MetricsListener:
     async def close(self) -> None:
         await self._server.close()
 
-    async def _metrics(self) -> HttpAnswer:
-        return HttpAnswer(HTTPStatus.OK, await self._scraper.scrape(), CONTENT_TYPE)
+    async def _metrics(self) -> Response:
+        return page(*await self._scraper.scrape(), content_type=CONTENT_TYPE)
 
 
-async def _report(look: Callable[[], Report]) -> HttpAnswer:
+async def _report(look: Callable[[], Report]) -> Response:
     report = look()
     status = HTTPStatus.OK if report.is_good else HTTPStatus.SERVICE_UNAVAILABLE
     text = json.dumps({"ok": report.is_good, **report.details})
-    return HttpAnswer(status, [f"{text}\n".encode()], _JSON)
+    return page(f"{text}\n".encode(), status=status, content_type=_JSON)

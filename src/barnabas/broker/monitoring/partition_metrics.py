@@ -3,9 +3,9 @@
 What is the same on all nodes is told by the leader only, so that sums over nodes are right.
 """
 
-from barnabas.broker.monitoring.exposition import Samples, escaped, gauge
-from barnabas.broker.monitoring.metric import Metric
 from barnabas.broker.replica.partition import Partition
+from barnabas.metrics.exposition import Samples, escaped, gauge
+from barnabas.metrics.metric import Metric
 
 _LABELS = ("topic", "partition")
 

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from barnabas import __version__
-from barnabas.broker.monitoring.exposition import Samples, counter, gauge
-from barnabas.broker.monitoring.metric import Kind, Metric
-from barnabas.broker.runtime.histogram import Histogram
+from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.metrics.histogram import Histogram
+from barnabas.metrics.metric import Kind, Metric
 
 _MIN_INTERVAL_S = 1.0
 

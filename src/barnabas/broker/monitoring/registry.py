@@ -12,7 +12,7 @@ from barnabas.broker.monitoring import (
     storage_metrics,
     traffic_metrics,
 )
-from barnabas.broker.monitoring.metric import Metric
+from barnabas.metrics.metric import Metric
 
 SECTIONS: Mapping[str, Sequence[Metric]] = {
     "Cluster and controller": cluster_metrics.METRICS,

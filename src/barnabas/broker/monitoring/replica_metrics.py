@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from barnabas.broker.monitoring.exposition import Samples, counter, gauge
-from barnabas.broker.monitoring.metric import Metric
 from barnabas.broker.monitoring.partition_metrics import PartitionLines
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.slices import Slices
+from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.metrics.metric import Metric
 
 _PREFIX = "kafka_server_replicamanager_"
 _SLICE = 200

@@ -1,9 +1,9 @@
 """Metrics of requests, by API."""
 
-from barnabas.broker.monitoring.exposition import Samples, counter, gauge
-from barnabas.broker.monitoring.metric import Kind, Metric
 from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.request_times import AllRequestTimes
+from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.metrics.metric import Kind, Metric
 
 _PREFIX = "kafka_network_requestmetrics_"
 _MS = 1000

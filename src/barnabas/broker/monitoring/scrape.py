@@ -10,12 +10,12 @@ from barnabas.broker.monitoring import (
     storage_metrics,
     traffic_metrics,
 )
-from barnabas.broker.monitoring.exposition import Samples
 from barnabas.broker.monitoring.health import Health
 from barnabas.broker.monitoring.process_metrics import ProcessMetrics
 from barnabas.broker.net.request_times import AllRequestTimes
 from barnabas.broker.node import Node
 from barnabas.broker.runtime.slices import awaited
+from barnabas.metrics.exposition import Samples
 
 
 class Scraper:

@@ -2,9 +2,9 @@
 
 import os
 
-from barnabas.broker.monitoring.exposition import Samples, counter, gauge
-from barnabas.broker.monitoring.metric import Kind, Metric
 from barnabas.broker.node import Node
+from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.metrics.metric import Kind, Metric
 
 _MS = 1000
 

@@ -1,8 +1,8 @@
 """Records and bytes in and out, for all topics together and for each."""
 
-from barnabas.broker.monitoring.exposition import Samples, counter
-from barnabas.broker.monitoring.metric import Metric
 from barnabas.broker.node import Node
+from barnabas.metrics.exposition import Samples, counter
+from barnabas.metrics.metric import Metric
 
 _PREFIX = "kafka_server_brokertopicmetrics_"
 _BOTH = "; without a label for all topics together, and for each topic"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas.broker.net.connection import Answer
-from barnabas.broker.runtime.histogram import SIZES, TIMES_S, Histogram
+from barnabas.metrics.histogram import SIZES, TIMES_S, Histogram
 from barnabas.wire.message import Request
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.produce import ProduceRequest

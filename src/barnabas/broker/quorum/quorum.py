@@ -19,12 +19,12 @@ from barnabas.broker.quorum.state_machine import Callbacks
 from barnabas.broker.quorum.storage import QuorumStorage
 from barnabas.broker.quorum.voter_probe import Answer, VoterProbe, probe_voters
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
 from barnabas.broker.runtime.loop_stalls import LoopStalls
 from barnabas.log import DataDirectory, Disk, StorageError
 from barnabas.log.errors import storage_errors
 from barnabas.metadata.image import CLUSTER_METADATA
 from barnabas.metadata.records import MetadataRecord
+from barnabas.metrics.histogram import DELAYS_S, Histogram
 from barnabas.raft import QuorumStatus, Raft, RaftConfig, Recovered, ReplicaKey, Voter, VoterSet
 from barnabas.raft import messages as raft_messages
 from barnabas.wire.errors import ErrorCode

@@ -20,10 +20,10 @@ from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
 from barnabas.broker.quorum.storage import QuorumStorage
 from barnabas.broker.quorum.writer import Writer
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.runtime.histogram import Histogram
 from barnabas.broker.runtime.loop_stalls import NOTICED_MS, LoopStalls
 from barnabas.log import StorageError
 from barnabas.metadata.records import MetadataRecord, encode_metadata_record
+from barnabas.metrics.histogram import Histogram
 from barnabas.raft import Batch, BrokenInvariant, Envelope, Raft, RaftConfig, ReadOutcome, Ready
 from barnabas.raft import messages as raft_messages
 from barnabas.records.encode import encode_batch

@@ -13,8 +13,8 @@ from concurrent.futures import Executor
 
 from barnabas.broker.quorum.storage import NoRoom, QuorumStorage
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.runtime.histogram import Histogram
 from barnabas.log import StorageError
+from barnabas.metrics.histogram import Histogram
 from barnabas.raft import Write
 
 logger = logging.getLogger(__name__)

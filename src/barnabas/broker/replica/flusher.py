@@ -10,8 +10,8 @@ from concurrent.futures import Executor
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
 from barnabas.log import FlushJob, StorageError
+from barnabas.metrics.histogram import DELAYS_S, Histogram
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ timeouts subtract the time counted here.
 from asyncio import AbstractEventLoop, TimerHandle
 
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.runtime.histogram import DELAYS_S, Histogram
+from barnabas.metrics.histogram import DELAYS_S, Histogram
 
 _LOOK_EVERY_MS = 100
 NOTICED_MS = 50

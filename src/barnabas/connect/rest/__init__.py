@@ -1,6 +1,5 @@
 """Kafka Connect's REST API.
 
-http_server  requests in, responses out
 router       which function answers which path
 answers      responses and errors in Kafka Connect's shape
 connectors   /connectors

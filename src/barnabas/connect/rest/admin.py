@@ -6,8 +6,9 @@ from http import HTTPStatus
 from typing import Any
 
 from barnabas import __version__
-from barnabas.connect.rest.answers import ApiError, Request, Response, answer
+from barnabas.connect.rest.answers import ApiError, answer
 from barnabas.connect.rest.api_context import ApiContext
+from barnabas.web.messages import Request, Response
 
 _LEVELS = {
     "OFF": logging.CRITICAL + 10,

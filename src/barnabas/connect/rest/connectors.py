@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from barnabas.connect.config_check import config_errors
-from barnabas.connect.rest.answers import ApiError, Request, Response, answer, nothing, texts
+from barnabas.connect.rest.answers import ApiError, answer, nothing, texts
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.state.records import (
     Definition,
@@ -20,6 +20,7 @@ from barnabas.connect.state.records import (
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import direction_of
 from barnabas.spark.pipelines.connectors.pipeline_files import FILE
+from barnabas.web.messages import Request, Response
 
 _INITIAL: dict[str, Target] = {"RUNNING": "STARTED", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
 

@@ -5,7 +5,8 @@ import http.client
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from barnabas.connect.rest.answers import ApiError, Request, Response
+from barnabas.connect.rest.answers import ApiError
+from barnabas.web.messages import Request, Response
 
 FORWARDED = "barnabas-forwarded"
 _TIMEOUT_S = 90.0

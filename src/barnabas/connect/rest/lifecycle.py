@@ -3,10 +3,11 @@
 from dataclasses import replace
 from http import HTTPStatus
 
-from barnabas.connect.rest.answers import ApiError, Request, Response, answer, nothing
+from barnabas.connect.rest.answers import ApiError, answer, nothing
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.connectors import status
 from barnabas.connect.state.records import Target, status_key, target_key
+from barnabas.web.messages import Request, Response
 
 
 async def pause(context: ApiContext, request: Request) -> Response:

@@ -13,12 +13,13 @@ from barnabas.connect.mirror_positions import (
     mirror_offsets,
 )
 from barnabas.connect.positions import folder_of, offsets_of
-from barnabas.connect.rest.answers import ApiError, Request, Response, answer
+from barnabas.connect.rest.answers import ApiError, answer
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.state.records import reset_key, start_key
 from barnabas.errors import BarnabasError, UnknownTopic
 from barnabas.spark.pipelines.connectors.mirrors import is_mirror
 from barnabas.spark.pipelines.connectors.pipeline_files import FILE
+from barnabas.web.messages import Request, Response
 
 _EARLIEST = -2
 

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from barnabas import __version__
 from barnabas.connect.config_check import config_validation
-from barnabas.connect.rest.answers import ApiError, Request, Response, answer, texts
+from barnabas.connect.rest.answers import ApiError, answer, texts
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.validation import (
@@ -12,6 +12,7 @@ from barnabas.spark.pipelines.connectors.validation import (
     describe,
     plugins,
 )
+from barnabas.web.messages import Request, Response
 
 
 async def list_plugins(_context: ApiContext, _request: Request) -> Response:

@@ -5,11 +5,12 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from barnabas.connect.rest import admin, connectors, lifecycle, offsets, plugins
-from barnabas.connect.rest.answers import ApiError, Request, Response
+from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.forwarding import FORWARDED, forward
 from barnabas.connect.state.leadership import NotLeader
 from barnabas.errors import BarnabasError, ProducerFenced
+from barnabas.web.messages import Request, Response
 
 Call = Callable[[ApiContext, Request], Awaitable[Response]]
 

@@ -1,7 +1,7 @@
 """The text format of Prometheus, version 0.0.4."""
 
-from barnabas.broker.monitoring.metric import Kind, Metric
-from barnabas.broker.runtime.histogram import Histogram
+from barnabas.metrics.histogram import Histogram
+from barnabas.metrics.metric import Kind, Metric
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from barnabas.broker.monitoring.exposition import Samples, gauge
-from barnabas.broker.monitoring.metric import Kind, Metric
-from barnabas.broker.runtime.histogram import Histogram
+from barnabas.metrics.exposition import Samples, gauge
+from barnabas.metrics.histogram import Histogram
+from barnabas.metrics.metric import Kind, Metric
 
 _GAUGE = gauge("barnabas_test", "A gauge with a \\ and\na second line", "name")
 

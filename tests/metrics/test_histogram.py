@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.broker.runtime.histogram import TIMES_S, Histogram
+from barnabas.metrics.histogram import TIMES_S, Histogram
 
 _STEP = 1.5
 

@@ -1,0 +1,6 @@
+"""A small HTTP/1.1 server, for metrics, probes and REST APIs.
+
+messages  requests, responses, and errors that are answers
+server    bounded requests in, responses out
+pages     a few fixed paths that are read, as `/metrics`
+"""

@@ -1,0 +1,229 @@
+"""A small HTTP/1.1 server: bounded requests, one after the other per connection."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from ipaddress import ip_address
+from socket import socket
+from urllib.parse import urlsplit
+
+from barnabas.web.messages import HttpError, Request, Response
+
+_log = logging.getLogger(__name__)
+_MAX_DIGITS = 18
+_LINGER_S = 5.0
+_LINGER_READS = 2000  # 64 MB with the largest head
+_WORDS = 3
+
+Handler = Callable[[Request], Awaitable[Response]]
+Refuse = Callable[[HTTPStatus, str], Response]
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """What clients that are not trusted may take up."""
+
+    head_bytes: int = 32 << 10
+    body_bytes: int = 1 << 20
+    connections: int = 200
+    read_s: float = 60.0
+    """How long a connection may be silent, or take to send a request."""
+    write_s: float = 60.0
+    keeps_connections: bool = False
+    """Whether connections stay open after an answer."""
+
+
+class HttpServer:
+    """Serves until it is closed. `listen` takes the port, and `serve` begins to answer.
+
+    `refuse` makes the answer of an error. With `guards_pages`, requests that a browser sends for
+    pages of other sites are refused.
+    """
+
+    def __init__(
+        self, refuse: Refuse, limits: ServerLimits | None = None, *, guards_pages: bool = False
+    ) -> None:
+        self._refuse = refuse
+        self._limits = limits or ServerLimits()
+        self._guards_pages = guards_pages
+        self._handler: Handler | None = None
+        self._servers: list[asyncio.Server] = []
+        self._is_local = False
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def listen(self, host: str, port: int) -> int:
+        """Take the port, or a free one for 0, which is returned."""
+        server = await asyncio.start_server(
+            self._accept, host, port, limit=self._limits.head_bytes, start_serving=False
+        )
+        self._servers.append(server)
+        address, found = server.sockets[0].getsockname()[:2]
+        self._is_local = ip_address(address).is_loopback
+        return int(found)
+
+    async def listen_on(self, sockets: Sequence[socket]) -> None:
+        """Listen on sockets that are bound already."""
+        for each in sockets:
+            self._servers.append(
+                await asyncio.start_server(
+                    self._accept, sock=each, limit=self._limits.head_bytes, start_serving=False
+                )
+            )
+
+    async def serve(self, handler: Handler) -> None:
+        """Answer requests from now on."""
+        self._handler = handler
+        for each in self._servers:
+            await each.start_serving()
+
+    async def close(self) -> None:
+        for each in self._servers:
+            each.close()
+        for writer in self._connections.values():
+            writer.transport.abort()
+        if self._connections:
+            await asyncio.wait(self._connections, timeout=_LINGER_S)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._connections) >= self._limits.connections:
+            writer.transport.abort()
+            return
+        self._connections[task] = writer
+        try:
+            while await self._serve_one(reader, writer):
+                pass
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            writer.transport.abort()  # the client is gone, or too slow
+        finally:
+            del self._connections[task]
+            writer.close()
+
+    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; True if the connection stays open."""
+        try:
+            async with asyncio.timeout(self._limits.read_s):
+                request = await self._read(reader)
+        except HttpError as error:
+            await self._write(writer, self._refuse(error.status, str(error)), keep=False)
+            await self._linger(reader, writer)
+            return False
+        if request is None:
+            return False
+        response = await self._answer(request)
+        keep = request.headers.get("connection", "").lower() != "close"
+        keep = keep and self._limits.keeps_connections
+        await self._write(writer, response, keep=keep, head_only=request.method == "HEAD")
+        return keep
+
+    async def _answer(self, request: Request) -> Response:
+        assert self._handler is not None
+        try:
+            is_foreign = self._guards_pages and self._is_foreign(request)
+        except ValueError as error:
+            return self._refuse(HTTPStatus.BAD_REQUEST, f"Host or Origin is wrong: {error}")
+        if is_foreign:
+            return self._refuse(HTTPStatus.FORBIDDEN, "requests of other web pages are refused")
+        try:
+            return await self._handler(request)
+        except HttpError as error:
+            return self._refuse(error.status, str(error))
+        except Exception:  # noqa: BLE001 - one bad request must not end anything else
+            _log.exception("%s %s", request.method, request.target)
+            return self._refuse(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log of the process has more"
+            )
+
+    def _is_foreign(self, request: Request) -> bool:
+        is_elsewhere = _comes_from_elsewhere(request)
+        return is_elsewhere or (self._is_local and not _names_this_machine(request))
+
+    async def _read(self, reader: asyncio.StreamReader) -> Request | None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            raise HttpError(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"headers have at most {self._limits.head_bytes} bytes here",
+            ) from None
+        except asyncio.IncompleteReadError:
+            return None
+        first, *lines = head.decode("latin-1").split("\r\n")
+        words = first.split(" ")
+        is_request = len(words) == _WORDS and words[2].startswith("HTTP/1.")
+        if not is_request or not words[1].startswith("/"):
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"not a request of HTTP/1.1: {first[:100]!r}")
+        headers = {}
+        for line in filter(None, lines):
+            name, colon, value = line.partition(":")
+            if not colon or name != name.strip():
+                raise HttpError(HTTPStatus.BAD_REQUEST, f"not a header: {line[:100]!r}")
+            headers[name.lower()] = value.strip()
+        if words[2] == "HTTP/1.0":
+            headers.setdefault("connection", "close")
+        return Request(words[0], words[1], headers, await self._body(reader, headers))
+
+    async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+        if "transfer-encoding" in headers:
+            raise HttpError(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdecimal() and len(length) <= _MAX_DIGITS):
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"Content-Length is {length[:20]!r}")
+        if int(length) > self._limits.body_bytes:
+            raise HttpError(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"the body has {length} bytes; at most {self._limits.body_bytes} are read",
+            )
+        return await reader.readexactly(int(length))
+
+    async def _linger(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Let a client that still sends read the answer: closing now would reset its connection."""
+        writer.write_eof()
+        async with asyncio.timeout(_LINGER_S):
+            for _ in range(_LINGER_READS):
+                if not await reader.read(self._limits.head_bytes):
+                    return
+
+    async def _write(
+        self,
+        writer: asyncio.StreamWriter,
+        response: Response,
+        *,
+        keep: bool,
+        head_only: bool = False,
+    ) -> None:
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": str(sum(map(len, response.parts))),
+            "Connection": "keep-alive" if keep else "close",
+            **response.headers,
+        }
+        if response.status is HTTPStatus.NO_CONTENT:
+            del headers["Content-Length"], headers["Content-Type"]
+        lines = [f"HTTP/1.1 {response.status.value} {response.status.phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        async with asyncio.timeout(self._limits.write_s):
+            writer.write("\r\n".join([*lines, "", ""]).encode("latin-1", "replace"))
+            for part in [] if head_only else response.parts:
+                writer.write(part)
+                await writer.drain()
+            await writer.drain()
+
+
+def _comes_from_elsewhere(request: Request) -> bool:
+    """Whether a browser sends it for a page of another site, which may want to do harm."""
+    origin = request.headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+
+
+def _names_this_machine(request: Request) -> bool:
+    """Whether the host is an address or localhost: a page can give any other name to 127.0.0.1."""
+    host = urlsplit(f"//{request.headers.get('host', 'localhost')}").hostname or ""
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return True
