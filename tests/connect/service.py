@@ -80,6 +80,15 @@ class Service:
 
         wait_until(has_it, lambda: f"{self.get('/connectors?expand=status')}\n{self.said()}")
 
+    def wait_for_task(self, name: str, reason: str) -> None:
+        """Wait until its only task has failed for a reason."""
+
+        def has_failed() -> bool:
+            tasks = self.get(f"/connectors/{name}/status")["tasks"]
+            return bool(tasks) and tasks[0]["state"] == "FAILED" and reason in tasks[0]["trace"]
+
+        wait_until(has_failed, lambda: f"{self.get(f'/connectors/{name}/status')}\n{self.said()}")
+
     def freeze(self) -> None:
         """SIGSTOP of the service alone; its Spark goes on."""
         self.process.send_signal(signal.SIGSTOP)

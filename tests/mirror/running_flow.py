@@ -1,6 +1,7 @@
 """A flow that runs in a thread, as a driver of Spark would run it, with its upkeep."""
 
 import asyncio
+from collections.abc import Sequence
 from threading import Event, Thread
 from typing import Self
 
@@ -13,7 +14,7 @@ from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
 from barnabas.mirror.groups.stop_request import MirrorStopped
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.partition_copy import CopiedPartition
-from barnabas.mirror.round_report import report_of
+from barnabas.mirror.round_report import RoundListener, report_of
 
 ROUND_S = 0.5
 
@@ -21,9 +22,16 @@ ROUND_S = 0.5
 class RunningFlow:
     """Copies partitions of topics that exist on both sides, until it is left or stopped."""
 
-    def __init__(self, flow: Flow, topics: dict[str, int]) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        topics: dict[str, int],
+        groups: GroupSettings | None = None,
+        listeners: Sequence[RoundListener] = (),
+    ) -> None:
         self.flow = flow
-        self.upkeep = MirrorUpkeep(flow, GroupSettings(interval_s=0.2))
+        self.upkeep = MirrorUpkeep(flow, groups or GroupSettings(interval_s=0.2))
+        self._listeners = [*listeners, self.upkeep]
         self.was_stopped = False
         self._partitions = [
             CopiedPartition(
@@ -60,4 +68,5 @@ class RunningFlow:
     async def _rounds(self, source, target) -> None:
         while not self._leaving.is_set():
             rows = await CopyRound(source, target, self.flow, self._partitions).run(ROUND_S)
-            self.upkeep.on_round(report_of(rows))
+            for each in self._listeners:
+                each.on_round(report_of(rows))

@@ -27,8 +27,9 @@ def start(ends: Ends, topic: str, folder: Path) -> subprocess.Popen[bytes]:
             *("mirror", "run", "--topics", topic, "--round-seconds", "1", "--master", "local[2]"),
             *("--from", f"{a.name}={a.bootstrap_servers}"),
             *("--to", f"{b.name}={b.bootstrap_servers}"),
-            *("--checkpoints", str(folder / secrets.token_hex(4))),
+            *("--checkpoints", str(folder / secrets.token_hex(4)), "--metrics-listener", "0"),
         ],
+        stderr=(folder / "stderr").open("ab"),
         start_new_session=True,
     )
 
@@ -73,6 +74,9 @@ def test_a_killed_mirror_goes_on_without_its_checkpoint(
         assert records_of(b, there) == wanted
         mirror.send_signal(signal.SIGINT)
         assert mirror.wait(60) == 130
+        said = (tmp_path / "stderr").read_text()
+        assert "Traceback" not in said, said
+        assert "metrics at http://127.0.0.1:" in said
     finally:
         done.set()
         producing.join()
@@ -96,10 +100,16 @@ def test_options_that_are_missing_are_named() -> None:
     assert "--properties FILE" in refused("--from", "a=a:9092", "--to", "b=b:9092")
 
 
+def test_the_address_of_metrics_is_checked() -> None:
+    ends = ("--from", "a=a:9092", "--to", "b=b:9092", "--topics", "t")
+    assert "write PORT or HOST:PORT" in refused(*ends, "--metrics-listener", "here")
+
+
 def test_a_file_and_options_do_not_mix(tmp_path: Path) -> None:
     path = tmp_path / "mm2.properties"
     path.write_text("clusters = A, B\nA.bootstrap.servers = a:9092\n")
     assert "--topics can't be combined" in refused("--properties", str(path), "--topics", "x")
+    assert "--groups can't be combined" in refused("--properties", str(path), "--groups", "x")
     assert "B.bootstrap.servers" in refused("--properties", str(path))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.flow import Flow
     from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
+    from barnabas.mirror.operations.metrics import FlowMetrics
     from barnabas.mirror.round_report import RoundReport
 
 _POLL_S = 0.2
@@ -84,15 +85,44 @@ class _RunningFlow:
         _settle(self.flow)
 
 
-def run_flows(flows: "Sequence[ConfiguredFlow]", checkpoints: Path, master: str) -> int:
-    """Copy until a signal, or until all flows were stopped from outside; the exit code."""
+class RunPlace(NamedTuple):
+    """Where flows run, and keep Spark's files."""
+
+    checkpoints: Path
+    master: str
+
+
+def run_flows(
+    flows: "Sequence[ConfiguredFlow]", place: RunPlace, metrics: tuple[str, int] | None
+) -> int:
+    """Copy until a signal, or until all flows were stopped from outside; the exit code.
+
+    `metrics` is the host and port at which metrics are served.
+    """
+    from barnabas.mirror.operations.metrics import FlowMetrics
+    from barnabas.mirror.operations.metrics_server import MirrorMetricsServer
+
+    measured = [FlowMetrics(each.flow) for each in flows]
+    if metrics is None:
+        return _run(flows, place, measured)
+    with MirrorMetricsServer(*metrics, measured) as server:
+        say(f"metrics at {server.url}")
+        return _run(flows, place, measured)
+
+
+def _run(
+    flows: "Sequence[ConfiguredFlow]", place: RunPlace, measured: "Sequence[FlowMetrics]"
+) -> int:
     from barnabas.cli.base.spark_master import check_master
 
+    checkpoints, master = place
     check_master(master, {})
     try:
+        from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet
         from barnabas.spark.sessions.tuned_session import session
     except ImportError as missing:
         raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
+    keep_errors_quiet()  # a round that Ctrl-C ends is no error
     if master == _ALL_CORES and len(flows) > (os.cpu_count() or 1):
         master = f"local[{len(flows)}]"  # a round keeps a core
     names = ", ".join(each.flow.name for each in flows)
@@ -112,7 +142,8 @@ def run_flows(flows: "Sequence[ConfiguredFlow]", checkpoints: Path, master: str)
         signal.signal(each, stop)
     running: list[_RunningFlow] = []
     try:
-        running += [_start(spark, each, checkpoints, len(flows)) for each in flows]
+        for wanted, metrics in zip(flows, measured, strict=True):
+            running.append(_start(spark, wanted, checkpoints, metrics, len(flows)))
         say(f"copying {names}; Ctrl-C stops it")
         left = list(running)
         while left and not stopped:
@@ -132,7 +163,11 @@ def run_flows(flows: "Sequence[ConfiguredFlow]", checkpoints: Path, master: str)
 
 
 def _start(
-    spark: "SparkSession", wanted: "ConfiguredFlow", checkpoints: Path, flows: int
+    spark: "SparkSession",
+    wanted: "ConfiguredFlow",
+    checkpoints: Path,
+    metrics: "FlowMetrics",
+    flows: int,
 ) -> _RunningFlow:
     from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
     from barnabas.spark.mirror.mirror_query import start_mirror
@@ -141,7 +176,7 @@ def _start(
     upkeep = MirrorUpkeep(flow, wanted.groups)
     progress = _Progress(f"{flow.name}: " if flows > 1 else "")
     checkpoint = str((_folder(checkpoints, flow) / "checkpoint").resolve())
-    query = start_mirror(spark, flow, checkpoint, [progress, upkeep], flows=flows)
+    query = start_mirror(spark, flow, checkpoint, [progress, metrics, upkeep], flows=flows)
     return _RunningFlow(flow, query, upkeep)
 
 

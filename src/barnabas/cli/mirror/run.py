@@ -9,8 +9,16 @@ from barnabas.cli.base.command import UsageError, Verbose, common_options, exit_
 from barnabas.cli.base.output import say
 from barnabas.cli.base.properties import read_properties
 from barnabas.cli.mirror.cluster_option import cluster_of
-from barnabas.cli.mirror.flow_options import SourceConfig, TargetConfig
-from barnabas.cli.mirror.foreground import run_flows
+from barnabas.cli.mirror.flow_options import (
+    NamesChoice,
+    NamesOption,
+    OptionalSource,
+    OptionalTarget,
+    Provenance,
+    SourceConfig,
+    TargetConfig,
+)
+from barnabas.cli.mirror.foreground import RunPlace, run_flows
 
 if TYPE_CHECKING:
     from barnabas.mirror.configured_flow import ConfiguredFlow
@@ -23,11 +31,14 @@ Examples:
   barnabas mirror run --properties mm2.properties --flow 'east->west'
 """
 _MEGABYTE = 1_000_000
+_MAX_PORT = 65_535
 _IN_FILES = {
     "source": "--from",
     "target": "--to",
     "topics": "--topics",
     "exclude": "--exclude",
+    "groups": "--groups",
+    "exclude_groups": "--exclude-groups",
     "names": "--names",
     "from_config": "--from-config",
     "to_config": "--to-config",
@@ -37,21 +48,8 @@ _IN_FILES = {
 
 def run(
     ctx: typer.Context,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="[NAME=]HOST:PORT",
-            help="Source cluster. Its name is the prefix of topics; by default its id.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="[NAME=]HOST:PORT", help="Target cluster.", show_default=False
-        ),
-    ] = None,
+    source: OptionalSource = None,
+    target: OptionalTarget = None,
     topics: Annotated[
         str | None,
         typer.Option(
@@ -85,18 +83,24 @@ def run(
             show_default=False,
         ),
     ] = None,
-    names: Annotated[
-        Literal["prefix", "identity"],
-        typer.Option(help="Topics in the target: NAME.topic, or as in the source."),
-    ] = "prefix",
-    provenance: Annotated[
-        bool,
+    groups: Annotated[
+        str | None,
         typer.Option(
-            "--provenance",
-            help="Mark records with the clusters they have passed, so that flows in both "
-            "directions can keep names.",
+            metavar="NAMES",
+            help="Groups or regular expressions that go along. Default: all.",
+            show_default=False,
         ),
-    ] = False,
+    ] = None,
+    exclude_groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Groups that are left out. Default: those of tools.",
+            show_default=False,
+        ),
+    ] = None,
+    names: NamesChoice = NamesOption.PREFIX,
+    provenance: Provenance = False,
     start: Annotated[
         Literal["earliest", "latest"],
         typer.Option(help="First record of partitions that were never copied."),
@@ -151,6 +155,14 @@ def run(
     checkpoints: Annotated[
         Path, typer.Option(metavar="DIR", help="Directory for Spark's files; may be lost.")
     ] = Path(".barnabas/mirror"),
+    metrics_listener: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            help="Serve metrics for Prometheus there, at /metrics. Default: not at all.",
+            show_default=False,
+        ),
+    ] = None,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Spark master; this machine by default.")
     ] = "local[*]",
@@ -165,8 +177,11 @@ def run(
     def call() -> int:
         from barnabas.mirror.configured_flow import ConfiguredFlow
         from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
+        from barnabas.mirror.groups.group_settings import DEFAULT_EXCLUDED_GROUPS, GroupSettings
         from barnabas.mirror.mirror_maker.file_settings import listed
 
+        place = RunPlace(checkpoints, master)
+        metrics = None if metrics_listener is None else _address(metrics_listener)
         limit = None if max_mb_per_second is None else round(max_mb_per_second * _MEGABYTE)
         options: dict[str, Any] = {
             "provenance": provenance,
@@ -181,7 +196,7 @@ def run(
         if properties is not None:
             _refuse_options_of_files(ctx)
             flows = _flows_of_file(properties, flow_names or [], sync_acls, options)
-            return run_flows(flows, checkpoints, master)
+            return run_flows(flows, place, metrics)
         if source is None or target is None or topics is None:
             raise UsageError("give --from, --to and --topics, or --properties FILE")
         if flow_names:
@@ -191,14 +206,26 @@ def run(
             cluster_of("--to", target, to_config),
             listed(topics),
             DEFAULT_EXCLUDED if exclude is None else listed(exclude),
-            names=Names(names),
+            names=Names(names.value),
             replication_factor=replication_factor,
             sync_acls=sync_acls,
             **options,
         )
-        return run_flows([ConfiguredFlow(flow)], checkpoints, master)
+        taken = GroupSettings(
+            GroupSettings.include if groups is None else listed(groups),
+            DEFAULT_EXCLUDED_GROUPS if exclude_groups is None else listed(exclude_groups),
+        )
+        return run_flows([ConfiguredFlow(flow, taken)], place, metrics)
 
     exit_with(call, verbose=verbose or before.verbose)
+
+
+def _address(text: str) -> tuple[str, int]:
+    """Raises `UsageError`."""
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise UsageError(f"--metrics-listener {text}: write PORT or HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _refuse_options_of_files(ctx: typer.Context) -> None:

@@ -2,6 +2,8 @@
 
 mirror_clients  both clusters of a flow, of which the source may be gone
 status          MirrorStatus: lag, throughput, groups; a plain object
+metrics         the same for Prometheus, and counters of a process
+metrics_server  serves them
 comparison      compares records of both sides: a decision
 verify          reads both sides while data flows, and compares
 group_return    stored translations of a flow as routes for groups

@@ -1,5 +1,6 @@
 """Both clusters of a flow, of which the source may be gone."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -25,12 +26,15 @@ class MirrorClients(NamedTuple):
 
 
 @asynccontextmanager
-async def connect(flow: Flow) -> AsyncIterator[MirrorClients]:
-    """Raises if the target does not answer."""
+async def connect(flow: Flow, patience_s: float | None = None) -> AsyncIterator[MirrorClients]:
+    """Raises if the target does not answer. The source is waited for no longer than said."""
     async with AsyncExitStack() as stack:
         target = await stack.enter_async_context(flow.target.client())
         try:
-            source = await stack.enter_async_context(flow.source.client())
+            async with asyncio.timeout(patience_s):
+                source = await stack.enter_async_context(flow.source.client())
+        except TimeoutError:
+            yield MirrorClients(None, target, f"no answer from {flow.source.name}")
         except BarnabasError as error:
             if not error.retriable:
                 raise

@@ -135,16 +135,7 @@ async def source_ends(
 ) -> dict[TopicPartition, int]:
     """Where partitions of the source end, or ended when they were last seen."""
     if clients.source is not None:
-        ends = {}
-        for each in partitions:
-            try:
-                found = await list_offsets(
-                    clients.source, {each: LATEST}, IsolationLevel.READ_COMMITTED
-                )
-            except UnknownTopic:
-                continue  # deleted there
-            ends[each] = found[each].offset
-        return ends
+        return await _listed_ends(clients.source, partitions)
     reader = TopicReader(clients.target, offset_syncs_topic(flow.source.name))
     stored = [stored_sync(record) for record in await reader.read_new()]
     return {
@@ -152,6 +143,25 @@ async def source_ends(
         for each in stored
         if each is not None and each.source_end is not None
     }
+
+
+async def _listed_ends(
+    source: ClusterClient, partitions: list[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """One request to each node; those of topics that are deleted there are left out."""
+    while True:
+        topics = await source.refresh({each.topic for each in partitions})
+        there = [
+            each
+            for each in partitions
+            if each.topic in topics and each.partition < len(topics[each.topic].partitions)
+        ]
+        try:
+            wanted = dict.fromkeys(there, LATEST)
+            found = await list_offsets(source, wanted, IsolationLevel.READ_COMMITTED)
+        except UnknownTopic:
+            continue  # one was deleted just now
+        return {each: listed.offset for each, listed in found.items()}
 
 
 async def read_checkpoints(flow: Flow, target: ClusterClient) -> list[CheckpointRecord]:
@@ -169,10 +179,10 @@ async def group_statuses(flow: Flow, target: ClusterClient) -> list[GroupStatus]
     """How far groups were taken along, by the checkpoints."""
     checkpoints = await read_checkpoints(flow, target)
     states = {each.group_id: each.state for each in await list_groups(target)}
-    committed = {
-        group: await fetch_committed(target, group)
-        for group in sorted({each.group for each in checkpoints} & states.keys())
-    }
+    known = sorted({each.group for each in checkpoints} & states.keys())
+    # Requests to a coordinator go out together, and are answered one after the other.
+    offsets = await asyncio.gather(*(fetch_committed(target, each) for each in known))
+    committed = dict(zip(known, offsets, strict=True))
     return [
         GroupStatus(
             each.group,
