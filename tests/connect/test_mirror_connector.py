@@ -134,7 +134,7 @@ def test_a_mirror_runs_as_a_connector(brokers: tuple[str, str], tmp_path: Path) 
             service = standby
             copied(1000)
             wait_until(lambda: len(drivers_in(tmp_path)) == 1, "a driver outlived its service")
-            # Its driver may have copied everything before it has noticed; so wait for the other one.
+            # Its driver may have copied everything before it noticed: wait for the other one.
             wait_until(lambda: _leads(standby), standby.said)
             standby.wait_for_state("m", "RUNNING")
 
