@@ -1,6 +1,7 @@
 """Measures the broker, side by side with a bare one, and prints a table.
 
     python -m benchmarks [MEASUREMENT ...] [--quick] [--json FILE]
+                         [--partitions N] [--megabytes N]
                          [--against HOST:PORT --against-pid PID]
 
 throughput      broker CPU per GB in and out, records of 100 B and 1 kB
@@ -18,6 +19,8 @@ offset_commits  committed offsets a second, flushed before the acknowledgement v
 catch_up        how fast a returning follower catches up, vs. a consumer
 controller      10,000 partitions: created, and failover with them
 idle_cluster    CPU and memory of three nodes at rest
+backup          speed and CPU of a backup, its verification and a restore
+elastic         a new node gets its share of partitions; a rolling restart
 queues          jobs a second, CPU and latency of share groups, vs. a real Kafka and RabbitMQ
 rebalances      partitions that are not read while members join, leave and die, in both protocols
 security        CPU of TLS and of handshakes, vs. a real Kafka's; of access rules and of a quota
@@ -86,6 +89,8 @@ OF_CLUSTERS = (
     "catch_up",
     "controller",
     "idle_cluster",
+    "backup",
+    "elastic",
 )
 OF_GROUPS = ("rebalances",)
 OF_QUEUES = ("queues",)
@@ -116,6 +121,8 @@ def main() -> None:
     )
     parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", default=everything)
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
+    parser.add_argument("--partitions", type=int, default=100, help="of elastic")
+    parser.add_argument("--megabytes", type=int, default=200, help="of elastic")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
     parser.add_argument("--against", metavar="HOST:PORT", help="measure this broker too")
     parser.add_argument("--against-pid", type=int, metavar="PID", help="its process")
@@ -135,7 +142,7 @@ def main() -> None:
         console.width = 130
         if isinstance(sys.stdout, io.TextIOWrapper):  # a log shows each result as it comes
             sys.stdout.reconfigure(line_buffering=True)
-    bench = Bench(contenders, arguments.quick, console)
+    bench = Bench(contenders, arguments.quick, console, arguments.partitions, arguments.megabytes)
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:

@@ -97,6 +97,10 @@ class Bench:
     contenders: list[Contender]
     quick: bool
     console: Console
+    partitions: int = 100
+    """Of clusters that nodes are added to."""
+    megabytes: int = 200
+    """That they hold."""
     rounds: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.admin import acls, configs, groups, quotas, tokens, topics, transactions, users
+from barnabas.cli.backup import commands as backup
 from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
@@ -72,6 +73,7 @@ app.add_typer(tokens.app, name="tokens")
 app.add_typer(acls.app, name="acls")
 app.add_typer(quotas.app, name="quotas")
 app.add_typer(security.app, name="security")
+app.add_typer(backup.app, name="backup")
 app.add_typer(log.app, name="log")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(connect.app, name="connect")

@@ -1,4 +1,4 @@
-"""Batches of the source, made into batches that the target takes from a transactional producer.
+"""Batches of the source, made into batches that the target takes from a producer.
 
 Most batches stay as they are, compression included: only their header changes, and the CRC. Those
 that a producer may not send are encoded again, record by record:
@@ -65,20 +65,30 @@ class BatchConversion(NamedTuple):
     provenance: Provenance | None = None
     compression: Compression | None = None
     """The codec of batches that are not compressed; None: they stay so."""
+    transactional: bool = True
+    """Whether the target's producer sends them in transactions."""
 
     def outgoing(
-        self, header: BatchHeader, batch: memoryview, start: int = 0
+        self,
+        header: BatchHeader,
+        batch: memoryview,
+        start: int = 0,
+        max_timestamp: int | None = None,
     ) -> Iterator[OutgoingBatch]:
         """What becomes of a batch, of its records from offset `start` on.
 
-        Raises `RecordsError` if the batch is damaged.
+        Those with a later time than `max_timestamp` are left out. Raises `RecordsError` if the
+        batch is damaged.
         """
         if header.record_count == 0 or header.next_offset <= start:
             return
-        if self.provenance is None and not _must_be_encoded(header, start):
+        is_late = max_timestamp is not None and header.max_timestamp > max_timestamp
+        if self.provenance is None and not is_late and not _must_be_encoded(header, start):
             yield self._restamped(header, batch)
             return
         records = [each for each in decode_batch(batch) if each.offset >= start]
+        if is_late:
+            records = [each for each in records if each.timestamp <= (max_timestamp or 0)]
         origin = self.provenance
         if origin is not None:
             records = [each for each in records if not origin.has_passed_target(each)]
@@ -111,7 +121,8 @@ class BatchConversion(NamedTuple):
             header._replace(
                 base_offset=0,
                 partition_leader_epoch=-1,
-                attributes=header.attributes | TRANSACTIONAL,
+                attributes=(header.attributes & ~TRANSACTIONAL)
+                | (TRANSACTIONAL if self.transactional else 0),
             ),
         )
         run = RecordRun(header.base_offset, 0, header.record_count)
@@ -127,7 +138,7 @@ class BatchConversion(NamedTuple):
             yield from self._encoded(records[:half], codec)
             yield from self._encoded(records[half:], codec)
             return
-        buffer = packed.seal(transactional=True)
+        buffer = packed.seal(transactional=self.transactional)
         runs = _runs([each.offset for each in records])
         yield OutgoingBatch(buffer, len(records), packed.max_timestamp, runs)
 

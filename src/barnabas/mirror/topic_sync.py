@@ -6,7 +6,7 @@ from typing import Any
 from barnabas.client.admin.configs import (
     ConfigSource,
     ResourceType,
-    alter_configs,
+    alter_what_is_known,
     describe_configs,
 )
 from barnabas.client.admin.topics import (
@@ -16,7 +16,7 @@ from barnabas.client.admin.topics import (
     delete_topics,
 )
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.errors import BrokerError, InvalidArgument, TopicExists
+from barnabas.errors import BrokerError, TopicExists
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.topic_plan import TopicPlan, TopicShape, flows, plan_topics
 from barnabas.wire.errors import ErrorCode
@@ -89,23 +89,10 @@ async def _create(
 async def _alter(
     target: ClusterClient, plan: TopicPlan, name: str, configs: Mapping[str, str]
 ) -> None:
-    """Set all; if that is refused, one by one, so that those the target does not know are named."""
-    if not configs:
-        return
-    try:
-        await alter_configs(target, ResourceType.TOPIC, name, settings=configs)
-    except (BrokerError, InvalidArgument) as error:
-        if error.retriable:
-            raise
-    else:
-        return
-    for key, value in configs.items():
-        try:
-            await alter_configs(target, ResourceType.TOPIC, name, settings={key: value})
-        except (BrokerError, InvalidArgument) as error:
-            if error.retriable:
-                raise
-            plan.problems.append(f"setting {key}={value} of topic {name} is left out: {error}")
+    """Set what the target knows, and name the rest."""
+    refused = await alter_what_is_known(target, ResourceType.TOPIC, name, configs)
+    for key, error in refused.items():
+        plan.problems.append(f"setting {key}={configs[key]} of topic {name} is left out: {error}")
 
 
 async def _attempt(plan: TopicPlan, name: str, work: Coroutine[Any, Any, None]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from barnabas.object_store import ObjectStore
 from barnabas.spark.pipelines import (
     Pipeline,
     PipelineRun,
@@ -19,7 +20,6 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_files,
 )
-from barnabas.spark.pipelines.objects.object_store import ObjectStore
 from tests.support.s3_server import S3Server, program
 from tests.support.wait import wait_until
 

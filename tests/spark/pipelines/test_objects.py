@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from barnabas.errors import DataLost, InvalidArgument
+from barnabas.object_store import ObjectStore, ObjectStoreError
 from barnabas.spark.connector.row_batches import RowError
 from barnabas.spark.pipelines import (
     Pipeline,
@@ -36,7 +37,6 @@ from barnabas.spark.pipelines.objects.object_files import (
     ObjectFiles,
     folder_values,
 )
-from barnabas.spark.pipelines.objects.object_store import ObjectStore, ObjectStoreError
 from barnabas.spark.pipelines.objects.object_table import ObjectTable
 from barnabas.spark.pipelines.operations.reset import reset_pipelines
 from barnabas.spark.pipelines.parquet.file_kind import FileKind

@@ -5,6 +5,7 @@ runner           runs the asynchronous part of a command
 interrupt        Ctrl-C before a command is at work
 exit_codes       what the exit code of a command says
 output           tables, JSON, lines and messages
+progress         a line that is kept up to date
 client_security  --command-config, and variables with settings of security
 properties       properties files
 pairs            NAME=VALUE arguments

@@ -9,6 +9,8 @@ node_metrics        what nodes tell over HTTP beyond the Kafka protocol
 missing_controller  why there is no controller
 membership          nodes that join, leave or are drained
 move                `cluster move`: replicas of named partitions to named nodes
+balance             `cluster balance`: loads of partitions, the plan, and carrying it out
+balance_command     its options and what it prints
 reassignments       a plan of moves, carried out a few at a time
 unclean_election    what each replica has, and what an unclean election loses
 """

@@ -7,6 +7,7 @@ import typer
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
 from barnabas.cli.base.output import counted, print_json, say
+from barnabas.cli.cluster import balance_command
 from barnabas.cli.cluster.doctor import command as doctor
 from barnabas.cli.cluster.top import command as top
 
@@ -29,6 +30,16 @@ Partitions = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")]
+
+Throttle = Annotated[
+    int | None,
+    typer.Option(
+        "--throttle",
+        metavar="BYTES",
+        min=1,
+        help="Bytes per second that each node copies at most for these moves.",
+    ),
+]
 
 _INTERVAL_S = 2.0
 
@@ -73,6 +84,7 @@ async def add_node(
     rebalance: Annotated[
         bool, typer.Option("--rebalance", help="Move a fair share of all replicas to the node.")
     ] = False,
+    throttle: Throttle = None,
 ) -> None:
     """Make a running node a voter, and move replicas to it.
 
@@ -81,9 +93,11 @@ async def add_node(
     """
     from barnabas.cli.cluster.membership import add_node, spread_replicas
 
+    if throttle is not None and not rebalance:
+        raise UsageError("--throttle needs --rebalance")
     async with session.connect() as cluster:
         said = await add_node(cluster, node_id) if vote else None
-        moved = await spread_replicas(cluster) if rebalance else None
+        moved = await spread_replicas(cluster, throttle) if rebalance else None
     if session.as_json:
         print_json({"node": node_id, "votes": said is not None, "moved_partitions": moved})
         return
@@ -108,6 +122,7 @@ async def remove_node(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the node is stopped.")
     ] = True,
+    throttle: Throttle = None,
 ) -> None:
     """Remove a node from the cluster.
 
@@ -117,7 +132,13 @@ async def remove_node(
     from barnabas.cli.cluster.membership import remove_node
 
     async with session.connect() as cluster:
-        moved, gone = await remove_node(cluster, node_id, fewer_replicas=fewer_replicas, wait=wait)
+        moved, gone = await remove_node(
+            cluster,
+            node_id,
+            fewer_replicas=fewer_replicas,
+            wait=wait,
+            bytes_per_second=throttle,
+        )
     if session.as_json:
         print_json({"node": node_id, "moved_partitions": moved, "unregistered": gone})
     elif gone:
@@ -193,15 +214,7 @@ async def move(
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Wait until the move is complete.")
     ] = True,
-    throttle: Annotated[
-        int | None,
-        typer.Option(
-            "--throttle",
-            metavar="BYTES",
-            min=1,
-            help="Bytes per second that each node copies at most for this move.",
-        ),
-    ] = None,
+    throttle: Throttle = None,
 ) -> None:
     """Move replicas to other nodes, or change their number."""
     from barnabas.cli.cluster.move import cancel_moves, move_to
@@ -224,6 +237,9 @@ async def move(
         say(f"cancelled {counted(count, 'move')}")
     else:
         say(f"{'moved' if wait else 'started to move'} {counted(count, 'partition')}")
+
+
+app.command("balance", epilog=balance_command.EPILOG)(balance_command.balance)
 
 
 @app.command("elect", epilog="Example: barnabas cluster elect orders:0")

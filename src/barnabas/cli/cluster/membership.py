@@ -15,6 +15,7 @@ from barnabas.cli.cluster.reassignments import (
     places_of,
     replicas_on,
 )
+from barnabas.cli.cluster.throttle import throttled
 from barnabas.client.admin.brokers import (
     BrokerDescription,
     ClusterDescription,
@@ -44,7 +45,7 @@ class Drained(NamedTuple):
 async def add_node(cluster: ClusterClient, node_id: int) -> str:
     """Let a node vote; says how many do then."""
     hint = f"; start it with `barnabas server --id {node_id} --voters ...`"
-    described = await _described(cluster, {node_id})
+    described = await settled_cluster(cluster, {node_id})
     broker = _known(described, node_id, hint)
     if broker.fenced:
         raise CommandError(f"node {node_id} at {broker.address} is down; start it first")
@@ -69,9 +70,9 @@ async def add_node(cluster: ClusterClient, node_id: int) -> str:
     return f"node {node_id} is now one of {counted(count, 'voter')}{even}"
 
 
-async def spread_replicas(cluster: ClusterClient) -> int:
+async def spread_replicas(cluster: ClusterClient, bytes_per_second: int | None = None) -> int:
     """Give every node its share of replicas and leaders; how many partitions that changed."""
-    described = await _described(cluster)
+    described = await settled_cluster(cluster)
     down = [broker.node_id for broker in described.brokers if broker.fenced]
     if down:
         # Its share would go to the others, and it would be left with what it has.
@@ -81,14 +82,20 @@ async def spread_replicas(cluster: ClusterClient) -> int:
         )
     assignment = assignment_of(await cluster.refresh(None))
     plan = spread(assignment, places_of(described))
-    await carry_out(cluster, plan, "rebalancing")
+    async with throttled(cluster, plan, assignment, bytes_per_second):
+        await carry_out(cluster, plan, "rebalancing")
     # Also those that need no move: their leaders may have changed while a node was down.
     await let_preferred_lead(cluster, assignment.keys())
     return len(plan)
 
 
 async def remove_node(
-    cluster: ClusterClient, node_id: int, *, fewer_replicas: bool, wait: bool
+    cluster: ClusterClient,
+    node_id: int,
+    *,
+    fewer_replicas: bool,
+    wait: bool,
+    bytes_per_second: int | None = None,
 ) -> tuple[int, bool]:
     """Move what the node has, take its vote, and forget it once it is down.
 
@@ -102,7 +109,13 @@ async def remove_node(
         _known(described, node_id)
     if votes and len(quorum.voters) == len(votes):
         raise CommandError(f"node {node_id} is the only voter; add another voter first")
-    moved = await _move_all_off(cluster, described, node_id, fewer_replicas=fewer_replicas)
+    moved = await _move_all_off(
+        cluster,
+        described,
+        node_id,
+        fewer_replicas=fewer_replicas,
+        bytes_per_second=bytes_per_second,
+    )
     for vote in votes:
         await remove_voter(cluster, node_id, vote.directory_id)
     if not registered:
@@ -127,7 +140,7 @@ async def drain(cluster: ClusterClient, node_id: int, *, replicas: bool) -> Drai
     stuck: list[TopicPartition] = []
     if replicas:
         partitions = partitions_of(await cluster.refresh(None))
-        _check_sources(described, partitions, node_id)
+        check_sources(described, partitions, node_id)
         assignment = {name: each.replicas for name, each in partitions.items()}
         moves, stuck = move_off(assignment, places_of(described), node_id)
         await carry_out(cluster, moves, "draining")
@@ -169,7 +182,7 @@ async def _led_by(
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-def _check_sources(
+def check_sources(
     described: ClusterDescription,
     partitions: Mapping[TopicPartition, PartitionMetadata],
     leaving: int,
@@ -193,10 +206,15 @@ def _check_sources(
 
 
 async def _move_all_off(
-    cluster: ClusterClient, described: ClusterDescription, node_id: int, *, fewer_replicas: bool
+    cluster: ClusterClient,
+    described: ClusterDescription,
+    node_id: int,
+    *,
+    fewer_replicas: bool,
+    bytes_per_second: int | None,
 ) -> int:
     partitions = partitions_of(await cluster.refresh(None))
-    _check_sources(described, partitions, node_id)
+    check_sources(described, partitions, node_id)
     assignment = {name: each.replicas for name, each in partitions.items()}
     plan = move_off(assignment, places_of(described), node_id)
     moves = dict(plan.moves)
@@ -215,7 +233,8 @@ async def _move_all_off(
                 "take it; add a node first"
             )
         moves |= dropped.moves
-    await carry_out(cluster, moves, f"moving replicas off node {node_id}")
+    async with throttled(cluster, moves, assignment, bytes_per_second):
+        await carry_out(cluster, moves, f"moving replicas off node {node_id}")
     left = replicas_on(assignment_of(await cluster.refresh(None)), node_id)
     if left:
         raise CommandError(
@@ -224,7 +243,7 @@ async def _move_all_off(
     return len(moves)
 
 
-async def _described(
+async def settled_cluster(
     cluster: ClusterClient, awaited: Collection[int] | None = None
 ) -> ClusterDescription:
     """The cluster once these nodes, or all, are up, or after a while.

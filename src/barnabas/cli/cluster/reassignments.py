@@ -1,12 +1,11 @@
 """Replica reassignments, a few at a time, with progress output."""
 
 import asyncio
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from time import monotonic
 
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import counted, say
+from barnabas.cli.base.progress import ProgressLine
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.placement import Assignment, NodeLocation
 from barnabas.client.admin.reassignments import (
@@ -27,7 +26,6 @@ AT_ONCE = 20
 """Partitions that are moved at the same time, so that clients still get their share."""
 
 _LOOK_EVERY_S = 0.3
-_SAY_EVERY_S = 5.0
 
 
 def partitions_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, PartitionMetadata]:
@@ -53,30 +51,16 @@ def places_of(described: ClusterDescription) -> list[NodeLocation]:
     ]
 
 
-class Progress:
-    """A line that is kept up to date on a terminal; elsewhere a line now and then."""
+class Progress(ProgressLine):
+    """How many partitions are done."""
 
     def __init__(self, total: int, what: str) -> None:
+        super().__init__()
         self._total = total
         self._what = what
-        self._on_terminal = sys.stderr.isatty()
-        self._said_at = monotonic()
-        self._shown = False
 
-    def show(self, done: int, detail: str) -> None:
-        text = f"{self._what}: {done} of {self._total} partitions done{detail}"
-        if self._on_terminal:
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-            self._shown = True
-        elif monotonic() - self._said_at >= _SAY_EVERY_S:
-            self._said_at = monotonic()
-            say(text)
-
-    def end(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def show_done(self, done: int, detail: str) -> None:
+        self.show(f"{self._what}: {done} of {self._total} partitions done{detail}")
 
 
 async def carry_out(
@@ -99,7 +83,7 @@ async def carry_out(
                     del waiting[each]
             under_way = await list_reassignments(cluster)
             moving &= under_way.keys()
-            progress.show(len(plan) - len(waiting) - len(moving), _detail(moving, under_way))
+            progress.show_done(len(plan) - len(waiting) - len(moving), _detail(moving, under_way))
             if moving:
                 await asyncio.sleep(_LOOK_EVERY_S)
     except asyncio.CancelledError:

@@ -6,7 +6,7 @@ replicas that it is for. Only replicas that catch up are limited.
 
 from asyncio import CancelledError
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from barnabas.cli.base.output import say
@@ -25,8 +25,13 @@ async def throttled(
     plan: Mapping[TopicPartition, Sequence[int]],
     before: Mapping[TopicPartition, Sequence[int]],
     bytes_per_second: int | None,
+    *,
+    stays_if_interrupted: bool = True,
 ) -> AsyncIterator[None]:
-    """Limit the moves of `plan`; `before` is where the replicas are. None: no limit."""
+    """Limit the moves of `plan`; `before` is where the replicas are. None: no limit.
+
+    What is interrupted goes on within the limit, unless its moves were cancelled.
+    """
     if bytes_per_second is None:
         yield
         return
@@ -48,12 +53,19 @@ async def throttled(
     try:
         yield
     except CancelledError:
+        if not stays_if_interrupted:
+            await _remove(cluster, nodes, leaders)
+            raise
         say(
             f"the throttle stays; remove it with `barnabas configs unset broker NODE "
             f"{' '.join(_RATES)}` for each of the nodes {', '.join(map(str, nodes))}"
         )
         raise
+    await _remove(cluster, nodes, leaders)
+
+
+async def _remove(cluster: ClusterClient, nodes: Iterable[int], topics: Iterable[str]) -> None:
     for node in nodes:
         await alter_configs(cluster, ResourceType.BROKER, str(node), deletions=_RATES)
-    for topic in leaders:
+    for topic in topics:
         await alter_configs(cluster, ResourceType.TOPIC, topic, deletions=(_LEADERS, _FOLLOWERS))

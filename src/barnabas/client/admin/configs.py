@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias, overload
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.errors import InvalidArgument
+from barnabas.errors import BrokerError, InvalidArgument
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -20,6 +20,9 @@ from barnabas.wire.messages.incremental_alter_configs import (
 
 ConfigValue: TypeAlias = str | int | float | bool
 """What a configuration may be given as; brokers only know text."""
+
+ALL_BROKERS = ""
+"""The name that stands for the defaults of all brokers."""
 
 _SET = 0
 _DELETE = 1
@@ -161,7 +164,33 @@ async def alter_configs(
     await cluster.retrying(attempt)
 
 
+async def alter_what_is_known(
+    cluster: ClusterClient, resource_type: ResourceType, name: str, settings: Mapping[str, str]
+) -> dict[str, str]:
+    """Set all; if that is refused, one by one. Returns what was refused, and why."""
+    if not settings:
+        return {}
+    try:
+        await alter_configs(cluster, resource_type, name, settings=settings)
+    except (BrokerError, InvalidArgument) as error:
+        if error.retriable:
+            raise
+    else:
+        return {}
+    refused = {}
+    for key, value in settings.items():
+        try:
+            await alter_configs(cluster, resource_type, name, settings={key: value})
+        except (BrokerError, InvalidArgument) as error:
+            if error.retriable:
+                raise
+            refused[key] = str(error)
+    return refused
+
+
 async def _broker(cluster: ClusterClient, name: str) -> BrokerConnection:
+    if name == ALL_BROKERS:
+        return await cluster.controller()
     if not name.isdecimal() or int(name) not in cluster.brokers:
         known = ", ".join(str(node_id) for node_id in sorted(cluster.brokers))
         raise InvalidArgument(f"there is no broker {name!r}: the cluster has {known}")

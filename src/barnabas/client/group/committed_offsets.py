@@ -151,17 +151,22 @@ async def commit_offsets(
     offsets: Mapping[TopicPartition, int],
     membership: GroupMembership = NO_MEMBER,
     topic_ids: Mapping[TopicPartition, bytes] | None = None,
+    metadata: Mapping[TopicPartition, str] | None = None,
 ) -> None:
-    """Commit, for each partition, the offset of the record to read next.
+    """Commit, for each partition, the offset of the record to read next, and perhaps a text.
 
     With ids, and brokers that take them, nothing is committed for another topic that has got the
     same name meanwhile. If some are refused because their topic is gone, the others are committed.
     """
-    ids = topic_ids or {}
+    ids, texts = topic_ids or {}, metadata or {}
     topics: defaultdict[tuple[str, bytes], list[OffsetCommitRequestPartition]] = defaultdict(list)
     for name, offset in offsets.items():
         topics[name[0], ids.get(name, ZERO_UUID)].append(
-            OffsetCommitRequestPartition(partition_index=name[1], committed_offset=offset)
+            OffsetCommitRequestPartition(
+                partition_index=name[1],
+                committed_offset=offset,
+                committed_metadata=texts.get(name, ""),
+            )
         )
     names = {topic_id: name for name, topic_id in topics}
     by_id = ZERO_UUID not in names

@@ -26,9 +26,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import MapType, StringType, StructField, StructType
 
 from barnabas.errors import DataLost
+from barnabas.object_store import ObjectStore, StoredObject
 from barnabas.spark.connector.connector import Connector, Position
 from barnabas.spark.connector.row_batches import RowError
-from barnabas.spark.pipelines.objects.object_store import ObjectStore, StoredObject
 
 VALUE, FOLDERS = "value", "barnabas_folders"
 LINES = StructType([StructField(VALUE, StringType())])

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 from barnabas.errors import DataLost, InvalidArgument
-from barnabas.spark.pipelines.objects.object_store import ObjectStore
+from barnabas.object_store import ObjectStore
 from barnabas.spark.pipelines.parquet.file_kind import FileKind
 from barnabas.spark.pipelines.parquet.table import Batch
 from barnabas.spark.pipelines.parquet.table_owner import Owner, owner_in, owner_text

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barnabas.errors import InvalidArgument
+from barnabas.object_store import ObjectStore, is_object_url
 from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
 from barnabas.spark.pipelines.objects.object_batches import ObjectBatches
-from barnabas.spark.pipelines.objects.object_store import ObjectStore, is_object_url
 from barnabas.spark.pipelines.objects.object_table import ObjectTable
 from barnabas.spark.pipelines.parquet.batches import ParquetBatches, is_local
 from barnabas.spark.pipelines.parquet.file_kind import FileKind

@@ -7,9 +7,9 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.object_store import is_object_url
 from barnabas.spark.pipelines.argument_names import file_options
 from barnabas.spark.pipelines.expectations.expectation import Expectation, checked_rules
-from barnabas.spark.pipelines.objects.object_store import is_object_url
 from barnabas.spark.pipelines.sources.folder_files import FilesSource
 from barnabas.spark.pipelines.sources.object_files import object_files
 from barnabas.spark.pipelines.sources.source import Source

@@ -9,12 +9,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import AtomicType, StructField, StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.object_store import ObjectStore
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.expectations.expectation import Expectation
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.objects.object_files import FOLDERS, LINES, VALUE, ObjectFiles
-from barnabas.spark.pipelines.objects.object_store import ObjectStore
 from barnabas.spark.pipelines.sources.connector import ConnectorSource
 from barnabas.spark.pipelines.sources.record_schema import schema_problems
 

@@ -9,6 +9,7 @@ An object appears as a whole, or not at all, when its upload ends, and lists sho
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,14 +17,17 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import pyarrow as pa
-from pyarrow import fs
+try:
+    import pyarrow as pa
+    from pyarrow import fs
+except ImportError as missing:
+    raise ImportError("object stores need pyarrow: pip install 'barnabas[arrow]'") from missing
 
 from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.spark.pipelines.postgres.connection import shown
 
 SCHEME = "s3://"
 _COPIED_BYTES = 1 << 20
+_SECRET = re.compile(r"(://[^/:@]*):[^?\s]*@")
 _PARAMETERS = ("endpoint_override", "region", "scheme")
 _ANY_REGION = "us-east-1"
 """What servers other than Amazon's take."""
@@ -60,7 +64,7 @@ class ObjectStore:
     @property
     def description(self) -> str:
         """The URL without secrets, and without its parameters."""
-        scheme, mark, rest = shown(self.url).partition("?")[0].partition("://")
+        scheme, mark, rest = _SECRET.sub(r"\1@", self.url).partition("?")[0].partition("://")
         bucket, slash, folder = rest.partition("/")
         return f"{scheme}{mark}{bucket.partition(':')[0]}{slash}{folder}"
 

@@ -1,0 +1,130 @@
+"""Where a backup is kept: a folder of this machine, or of an object store.
+
+An object appears as a whole or not at all, in both.
+"""
+
+import os
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from barnabas.errors import InvalidArgument
+
+OBJECT_STORE = "s3://"
+_UNFINISHED = ".tmp"
+
+
+class StoredFile(NamedTuple):
+    """A file, by its name in the store."""
+
+    name: str
+    size: int
+
+
+class BackupStore(Protocol):
+    """What is done with a store; names have `/` between their parts."""
+
+    @property
+    def description(self) -> str:
+        """Where it is, without secrets."""
+
+    def read(self, name: str) -> bytes | None:
+        """All of a file; None if there is none."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, instead of the one that is there."""
+
+    def delete(self, name: str) -> None:
+        """Delete a file; it may be gone already."""
+
+    def files(self, below: str) -> list[StoredFile]:
+        """All files below a folder of the store."""
+
+
+class FolderStore:
+    """A folder, on a disk that survives the cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def description(self) -> str:
+        return str(self._folder)
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(path.name + _UNFINISHED)
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+        _sync_folders(path.parent, self._folder)
+
+    def delete(self, name: str) -> None:
+        (self._folder / name).unlink(missing_ok=True)
+
+    def files(self, below: str) -> list[StoredFile]:
+        return [
+            StoredFile(each.relative_to(self._folder).as_posix(), each.stat().st_size)
+            for each in sorted((self._folder / below).rglob("*"))
+            if each.is_file()
+        ]
+
+
+def _sync_folders(folder: Path, top: Path) -> None:
+    """Make the names of new files and folders survive a power failure."""
+    while True:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if folder == top:
+            return
+        folder = folder.parent
+
+
+class ObjectBackupStore:
+    """A folder of a bucket."""
+
+    def __init__(self, url: str) -> None:
+        from barnabas.object_store import ObjectStore
+
+        self._store = ObjectStore(url)
+        self._store.check()
+
+    @property
+    def description(self) -> str:
+        return self._store.description
+
+    def read(self, name: str) -> bytes | None:
+        return self._store.read(name)
+
+    def write(self, name: str, content: bytes) -> None:
+        self._store.write(name, content)
+
+    def delete(self, name: str) -> None:
+        self._store.delete(name)
+
+    def files(self, below: str) -> list[StoredFile]:
+        return [StoredFile(each.name, each.size) for each in self._store.list(below)]
+
+
+def open_store(place: str) -> BackupStore:
+    """The store at a path, or at `s3://bucket/folder`. Raises `InvalidArgument`."""
+    if place.startswith(OBJECT_STORE):
+        try:
+            return ObjectBackupStore(place)
+        except ImportError as missing:
+            raise InvalidArgument(str(missing)) from missing
+    if "://" in place:
+        scheme = place.partition("://")[0]
+        raise InvalidArgument(f"unknown kind of store {scheme}://; use a folder or s3://bucket/x")
+    return FolderStore(Path(place).absolute())
