@@ -7,7 +7,7 @@ from barnabas.client.admin.acls import create_acls
 from barnabas.client.admin.configs import ALL_BROKERS, ResourceType, alter_what_is_known
 from barnabas.client.admin.group_members import GroupType
 from barnabas.client.admin.quotas import QuotaEntity, alter_quotas
-from barnabas.client.admin.share_groups import set_share_group_offsets
+from barnabas.client.admin.share_groups import create_share_group, set_share_group_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets
@@ -27,6 +27,7 @@ async def restore_group(
     if offsets:
         try:
             if group.type == GroupType.SHARE:
+                await create_share_group(cluster, group_id, {name.topic for name in offsets})
                 await set_share_group_offsets(cluster, group_id, offsets)
             else:
                 await commit_offsets(cluster, group_id, offsets, metadata=texts)

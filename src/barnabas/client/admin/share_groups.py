@@ -5,7 +5,7 @@ is done with, and a lag: records from there on that are not done with.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from barnabas.client.admin.descriptions import GroupOffset
 from barnabas.client.admin.group_members import GroupMembers, GroupType, MemberDescription
@@ -13,6 +13,7 @@ from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.member_id import new_member_id
 from barnabas.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -23,8 +24,11 @@ from barnabas.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
 )
 from barnabas.wire.messages.share_group_describe import Member, ShareGroupDescribeRequest
+from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 _SHARE = "share"
+_JOIN, _LEAVE = 0, -1
+"""Epochs of a member that say so."""
 
 
 async def describe_share_group(connection: BrokerConnection, group_id: str) -> GroupMembers:
@@ -86,6 +90,27 @@ async def share_group_offsets(
         return dict(sorted(found.items()))
 
     return await cluster.retrying(attempt)
+
+
+async def create_share_group(
+    cluster: ClusterClient, group_id: str, topics: Collection[str]
+) -> None:
+    """Let a member join and leave: no other request creates a group, or lets it know its topics."""
+    member_id = new_member_id(cluster.environment.random)
+
+    async def heartbeat(member_epoch: int) -> None:
+        request = ShareGroupHeartbeatRequest(
+            group_id, member_id, member_epoch, subscribed_topic_names=sorted(topics)
+        )
+
+        async def attempt() -> None:
+            response = await (await cluster.coordinator(group_id)).send(request)
+            check(response.error_code, f"group {group_id}", response.error_message)
+
+        await cluster.retrying(attempt)
+
+    await heartbeat(_JOIN)
+    await heartbeat(_LEAVE)
 
 
 async def set_share_group_offsets(
