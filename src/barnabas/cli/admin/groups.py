@@ -57,7 +57,7 @@ async def list_(
 @app.command("describe", epilog="Example: barnabas groups describe billing")
 @cluster_command
 async def describe(session: Session, groups: Groups) -> None:
-    """Show members, assignments, offsets and lag; of share groups, records in flight."""
+    """Show members, assignments, offsets, lag and deliveries."""
     from barnabas.cli.admin.group_output import group_as_json, print_group
     from barnabas.client.admin.group_offsets import describe_offsets
     from barnabas.client.admin.groups import describe_group

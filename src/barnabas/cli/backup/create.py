@@ -1,6 +1,5 @@
 """`barnabas backup create`: make a backup, or add what is new to one."""
 
-from asyncio import CancelledError
 from typing import Annotated
 
 import typer
@@ -31,6 +30,8 @@ async def create(
     cluster can be restored. An interrupted run leaves the points that were there, and the next one
     continues it. The exit code is 1 if something could not be copied.
     """
+    from asyncio import CancelledError
+
     from barnabas.backup.create import BackupRun, CreateOptions
     from barnabas.backup.store import open_store
 

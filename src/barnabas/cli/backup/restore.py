@@ -1,6 +1,5 @@
 """`barnabas backup restore`: restore a cluster, or some topics."""
 
-from asyncio import CancelledError
 from typing import Annotated
 
 import typer
@@ -54,6 +53,7 @@ async def restore(
     out.
     """
     import time
+    from asyncio import CancelledError
 
     from barnabas.backup.points import read_points
     from barnabas.backup.restore import RestoreOptions, RestoreRun
