@@ -127,7 +127,7 @@ class DelegationTokens:
         now_ms = self._wall_ms()
         lifetime_ms = _at_most(self._policy.max_lifetime_ms, request.max_lifetime_ms)
         max_timestamp_ms = _sum(now_ms, lifetime_ms)
-        token_id = urlsafe_b64encode(self._new_uuid()).decode().rstrip("=")
+        token_id = self._new_id()
         token = DelegationToken(
             token_id,
             str(owner),
@@ -138,6 +138,13 @@ class DelegationTokens:
             min(max_timestamp_ms, _sum(now_ms, self._policy.expiry_time_ms)),
         )
         return token, token_hmac(secret, token_id)
+
+    def _new_id(self) -> str:
+        """Without a dash in front: a command would take it for an option."""
+        while True:
+            found = urlsafe_b64encode(self._new_uuid()).decode().rstrip("=")
+            if not found.startswith("-"):
+                return found
 
     def renew(
         self, draft: Draft, request: RenewDelegationTokenRequest, requester: Principal
