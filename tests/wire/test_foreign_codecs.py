@@ -67,6 +67,7 @@ UNCOVERED = {
     "TopicRecord": {0},
     "PartitionRecord": {0, 1, 2},
     "ConfigRecord": {0},
+    "FeatureLevelRecord": {0},
     "RemoveTopicRecord": {0},
     "ProducerIdsRecord": {0},
     "ConsumerGroupMetadataKey": {3},

@@ -369,6 +369,10 @@ class Emitter:
             letters = "".join(BASIC[f.type][0] for f in group)
             values = ", ".join(f"self.{f.attribute}" for f in group)
             self.line(depth, f"w.buffer += {self.run(letters)}.pack({values})")
+            for f in group:
+                if f.attribute.endswith("error_code"):
+                    self.line(depth, f"if self.{f.attribute}:")
+                    self.line(depth + 1, f"w.errors.append(self.{f.attribute})")
             return
         self.encode_field(depth, first, scope, "w")
 

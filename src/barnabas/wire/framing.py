@@ -10,6 +10,7 @@ always has header v0, because a client asks it before it knows what the broker s
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -29,6 +30,8 @@ _FIXED_HEADER = struct.Struct(">hhi")
 
 RequestT = TypeVar("RequestT", bound=Request[Response])
 ResponseT = TypeVar("ResponseT", bound=Response)
+
+OnErrors = Callable[[int, list[int]], None]
 
 
 @dataclass(slots=True)
@@ -64,14 +67,21 @@ def decode_request(r: Reader, request_type: type[RequestT], version: int) -> Req
         raise WireError(f"malformed {request_type.__name__} v{version}: {error}") from error
 
 
-def encode_response(response: Response, version: int, correlation_id: int) -> list[Buffer]:
-    """The whole frame as buffers; large records are in it by reference."""
+def encode_response(
+    response: Response, version: int, correlation_id: int, on_errors: OnErrors | None = None
+) -> list[Buffer]:
+    """The whole frame as buffers; large records are in it by reference.
+
+    If error codes are in it, `on_errors` gets the API's key and the codes.
+    """
     w = Writer()
     w.buffer += b"\0\0\0\0"
     w.buffer += INT32.pack(correlation_id)
     if version >= response.FLEXIBLE_FROM and response.API_KEY != API_VERSIONS:
         w.buffer.append(0)
     response.encode(w, version)
+    if w.errors and on_errors is not None:
+        on_errors(response.API_KEY, w.errors)
     return _with_length(w)
 
 

@@ -249,10 +249,12 @@ class Reader:
 class Writer:
     """Collects one message as a list of buffers, so that records need not be copied."""
 
-    __slots__ = ("_chunks", "_flushed", "buffer")
+    __slots__ = ("_chunks", "_flushed", "buffer", "errors")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
+        self.errors: list[int] = []
+        """The error codes that were written; to be counted without a search for them."""
         self._chunks: list[Buffer] = []
         self._flushed = 0
 

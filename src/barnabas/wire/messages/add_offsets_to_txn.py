@@ -41,6 +41,8 @@ class AddOffsetsToTxnResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 3:
             w.buffer.append(0)
 

@@ -40,6 +40,8 @@ class AddPartitionsToTxnPartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.partition_error_code)
+        if self.partition_error_code:
+            w.errors.append(self.partition_error_code)
         if version >= 3:
             w.buffer.append(0)
 
@@ -170,6 +172,8 @@ class AddPartitionsToTxnResponse(Response):
         w.buffer += _RUN_I.pack(self.throttle_time_ms)
         if version >= 4:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
             w.compact_array(len(self.results_by_transaction))
             for add_partitions_to_txn_result in self.results_by_transaction:
                 add_partitions_to_txn_result.encode(w, version)

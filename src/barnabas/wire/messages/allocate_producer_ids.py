@@ -48,6 +48,8 @@ class AllocateProducerIdsResponse(Response):
         w.buffer += _RUN_IHQI.pack(
             self.throttle_time_ms, self.error_code, self.producer_id_start, self.producer_id_len
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 

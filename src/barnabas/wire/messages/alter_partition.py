@@ -71,6 +71,8 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IHII.pack(
             self.partition_index, self.error_code, self.leader_id, self.leader_epoch
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.isr))
         w.buffer += pack(f">{len(self.isr)}i", *self.isr)
         if version >= 1:
@@ -150,6 +152,8 @@ class AlterPartitionResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.topics))
         for topic_result in self.topics:
             topic_result.encode(w, version)

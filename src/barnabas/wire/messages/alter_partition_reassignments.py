@@ -42,6 +42,8 @@ class ReassignablePartitionResponse(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 
@@ -124,6 +126,8 @@ class AlterPartitionReassignmentsResponse(Response):
         if version >= 1:
             w.buffer += _RUN_O.pack(self.allow_replication_factor_change)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.responses))
         for reassignable_topic_response in self.responses:

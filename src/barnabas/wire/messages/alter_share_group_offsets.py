@@ -40,6 +40,8 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 
@@ -118,6 +120,8 @@ class AlterShareGroupOffsetsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.responses))
         for alter_share_group_offsets_response_topic in self.responses:

@@ -43,6 +43,8 @@ class AlterUserScramCredentialsResult(Struct):
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.user)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 

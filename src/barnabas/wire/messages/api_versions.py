@@ -188,6 +188,8 @@ class ApiVersionsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 3:
             w.compact_array(len(self.api_keys))
         else:

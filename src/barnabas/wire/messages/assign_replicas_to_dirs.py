@@ -37,6 +37,8 @@ class PartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 
@@ -129,6 +131,8 @@ class AssignReplicasToDirsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.directories))
         for directory_result in self.directories:
             directory_result.encode(w, version)

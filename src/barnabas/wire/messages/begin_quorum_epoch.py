@@ -48,6 +48,8 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IHII.pack(
             self.partition_index, self.error_code, self.leader_id, self.leader_epoch
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.buffer.append(0)
 
@@ -168,6 +170,8 @@ class BeginQuorumEpochResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.compact_array(len(self.topics))
         else:

@@ -55,6 +55,8 @@ class BrokerHeartbeatResponse(Response):
             self.is_fenced,
             self.should_shut_down,
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 

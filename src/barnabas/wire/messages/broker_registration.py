@@ -48,6 +48,8 @@ class BrokerRegistrationResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IHQ.pack(self.throttle_time_ms, self.error_code, self.broker_epoch)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 

@@ -93,6 +93,8 @@ class CreateDelegationTokenResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_string(self.principal_type)
         else:

@@ -47,6 +47,8 @@ class CreatePartitionsTopicResult(Struct):
         else:
             w.string(self.name)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_nullable_string(self.error_message)
         else:

@@ -41,6 +41,8 @@ class DeletableGroupResult(Struct):
         else:
             w.string(self.group_id)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.buffer.append(0)
 

@@ -40,6 +40,8 @@ class DeleteRecordsPartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IQH.pack(self.partition_index, self.low_watermark, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.buffer.append(0)
 

@@ -44,6 +44,8 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.topic_name)
         w.buffer += _RUN_16SH.pack(self.topic_id, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 
@@ -86,6 +88,8 @@ class DeleteShareGroupOffsetsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.responses))
         for delete_share_group_offsets_response_topic in self.responses:

@@ -64,6 +64,8 @@ class DeletableTopicResult(Struct):
         if version >= 6:
             w.buffer += _RUN_16S.pack(self.topic_id)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 5:
             w.compact_nullable_string(self.error_message)
         if version >= 4:

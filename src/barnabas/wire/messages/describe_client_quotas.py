@@ -168,6 +168,8 @@ class DescribeClientQuotasResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.compact_nullable_string(self.error_message)
         else:

@@ -122,6 +122,8 @@ class DescribeClusterResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         if version >= 1:
             w.buffer += _RUN_B.pack(self.endpoint_type)

@@ -180,6 +180,8 @@ class DescribeConfigsResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 4:
             w.compact_nullable_string(self.error_message)
         else:

@@ -150,6 +150,8 @@ class DescribedGroup(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 6:
             w.compact_nullable_string(self.error_message)
         if version >= 5:

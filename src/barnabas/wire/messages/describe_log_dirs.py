@@ -139,6 +139,8 @@ class DescribeLogDirsResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_string(self.log_dir)
         else:
@@ -197,6 +199,8 @@ class DescribeLogDirsResponse(Response):
         w.buffer += _RUN_I.pack(self.throttle_time_ms)
         if version >= 3:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if version >= 2:
             w.compact_array(len(self.results))
         else:

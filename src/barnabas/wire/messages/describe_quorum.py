@@ -127,6 +127,8 @@ class PartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_nullable_string(self.error_message)
         w.buffer += _RUN_IIQ.pack(self.leader_id, self.leader_epoch, self.high_watermark)
@@ -269,6 +271,8 @@ class DescribeQuorumResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.topics))

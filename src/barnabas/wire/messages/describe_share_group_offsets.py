@@ -134,6 +134,8 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
         if version >= 1:
             w.buffer += _RUN_Q.pack(self.lag)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         tagged: list[tuple[int, Writer]] = []
         if self.in_flight is not None:
@@ -218,6 +220,8 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
         for describe_share_group_offsets_response_topic in self.topics:
             describe_share_group_offsets_response_topic.encode(w, version)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 

@@ -85,6 +85,8 @@ class DescribeTopicPartitionsResponsePartition(Struct):
         w.buffer += _RUN_HIII.pack(
             self.error_code, self.partition_index, self.leader_id, self.leader_epoch
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.replica_nodes))
         w.buffer += pack(f">{len(self.replica_nodes)}i", *self.replica_nodes)
         w.compact_array(len(self.isr_nodes))
@@ -145,6 +147,8 @@ class DescribeTopicPartitionsResponseTopic(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.name)
         w.buffer += _RUN_16SO.pack(self.topic_id, self.is_internal)
         w.compact_array(len(self.partitions))

@@ -98,6 +98,8 @@ class TransactionState(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_string(self.transactional_id)
         w.compact_string(self.transaction_state)
         w.buffer += _RUN_IQQH.pack(

@@ -71,6 +71,8 @@ class DescribeUserScramCredentialsResult(Struct):
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.user)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.credential_infos))
         for credential_info in self.credential_infos:
@@ -115,6 +117,8 @@ class DescribeUserScramCredentialsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.results))
         for describe_user_scram_credentials_result in self.results:

@@ -43,6 +43,8 @@ class PartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_id, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.compact_nullable_string(self.error_message)
         else:
@@ -133,6 +135,8 @@ class ElectLeadersResponse(Response):
         w.buffer += _RUN_I.pack(self.throttle_time_ms)
         if version >= 1:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if version >= 2:
             w.compact_array(len(self.replica_election_results))
         else:

@@ -49,6 +49,8 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IHII.pack(
             self.partition_index, self.error_code, self.leader_id, self.leader_epoch
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.buffer.append(0)
 
@@ -169,6 +171,8 @@ class EndQuorumEpochResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.compact_array(len(self.topics))
         else:

@@ -52,6 +52,8 @@ class EndTxnResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 5:
             w.buffer += _RUN_QH.pack(self.producer_id, self.producer_epoch)
         if version >= 3:

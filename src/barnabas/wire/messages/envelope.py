@@ -42,6 +42,8 @@ class EnvelopeResponse(Response):
     def encode(self, w: Writer, version: int) -> None:
         w.compact_nullable_binary(self.response_data)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 

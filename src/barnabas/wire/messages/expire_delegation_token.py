@@ -44,6 +44,8 @@ class ExpireDelegationTokenResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_HQI.pack(self.error_code, self.expiry_timestamp_ms, self.throttle_time_ms)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.buffer.append(0)
 

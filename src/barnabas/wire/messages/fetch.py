@@ -218,6 +218,8 @@ class PartitionData(Struct):
         w.buffer += _RUN_IHQQ.pack(
             self.partition_index, self.error_code, self.high_watermark, self.last_stable_offset
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 5:
             w.buffer += _RUN_Q.pack(self.log_start_offset)
         if version >= 12:
@@ -397,6 +399,8 @@ class FetchResponse(Response):
         w.buffer += _RUN_I.pack(self.throttle_time_ms)
         if version >= 7:
             w.buffer += _RUN_HI.pack(self.error_code, self.session_id)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if version >= 12:
             w.compact_array(len(self.responses))
         else:

@@ -118,6 +118,8 @@ class PartitionSnapshotResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         self.snapshot_id.encode(w, version)
         w.buffer += _RUN_QQ.pack(self.size, self.position)
         w.compact_records(self.unaligned_records)
@@ -231,6 +233,8 @@ class FetchSnapshotResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.topics))
         for topic_snapshot_result in self.topics:
             topic_snapshot_result.encode(w, version)

@@ -56,6 +56,8 @@ class Coordinator(Struct):
         w.buffer += _RUN_I.pack(self.node_id)
         w.compact_string(self.host)
         w.buffer += _RUN_IH.pack(self.port, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 
@@ -124,6 +126,8 @@ class FindCoordinatorResponse(Response):
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         if version <= 3:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if 1 <= version <= 3:
             if version >= 3:
                 w.compact_nullable_string(self.error_message)

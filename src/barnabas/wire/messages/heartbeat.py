@@ -46,6 +46,8 @@ class HeartbeatResponse(Response):
         if version >= 1:
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 4:
             w.buffer.append(0)
 

@@ -47,6 +47,8 @@ class AlterConfigsResourceResponse(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 1:
             w.compact_nullable_string(self.error_message)
         else:

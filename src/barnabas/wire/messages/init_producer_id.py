@@ -68,6 +68,8 @@ class InitProducerIdResponse(Response):
         w.buffer += _RUN_IHQH.pack(
             self.throttle_time_ms, self.error_code, self.producer_id, self.producer_epoch
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 6:
             w.buffer += _RUN_QH.pack(self.ongoing_txn_producer_id, self.ongoing_txn_producer_epoch)
         if version >= 2:

@@ -40,6 +40,8 @@ class PartitionResult(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 

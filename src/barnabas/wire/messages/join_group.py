@@ -143,6 +143,8 @@ class JoinGroupResponse(Response):
         if version >= 2:
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         w.buffer += _RUN_HI.pack(self.error_code, self.generation_id)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 7:
             w.compact_nullable_string(self.protocol_type)
         if version >= 7:

@@ -49,6 +49,8 @@ class MemberResponse(Struct):
         else:
             w.nullable_string(self.group_instance_id)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 4:
             w.buffer.append(0)
 
@@ -95,6 +97,8 @@ class LeaveGroupResponse(Response):
         if version >= 1:
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 3:
             if version >= 4:
                 w.compact_array(len(self.members))

@@ -75,6 +75,8 @@ class ListConfigResourcesResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.config_resources))
         for config_resource in self.config_resources:
             config_resource.encode(w, version)

@@ -104,6 +104,8 @@ class ListGroupsResponse(Response):
         if version >= 1:
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 3:
             w.compact_array(len(self.groups))
         else:

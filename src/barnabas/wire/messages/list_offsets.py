@@ -52,6 +52,8 @@ class ListOffsetsPartitionResponse(Struct):
         w.buffer += _RUN_IHQQ.pack(
             self.partition_index, self.error_code, self.timestamp, self.offset
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 4:
             w.buffer += _RUN_I.pack(self.leader_epoch)
         if version >= 6:

@@ -120,6 +120,8 @@ class ListPartitionReassignmentsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_array(len(self.topics))
         for ongoing_topic_reassignment in self.topics:

@@ -81,6 +81,8 @@ class ListTransactionsResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.unknown_state_filters))
         for text in self.unknown_state_filters:
             w.compact_string(text)

@@ -119,6 +119,8 @@ class MetadataResponsePartition(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_HII.pack(self.error_code, self.partition_index, self.leader_id)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 7:
             w.buffer += _RUN_I.pack(self.leader_epoch)
         if version >= 9:
@@ -196,6 +198,8 @@ class MetadataResponseTopic(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 12:
             w.compact_nullable_string(self.name)
         elif version >= 9:
@@ -315,6 +319,8 @@ class MetadataResponse(Response):
             w.buffer += _RUN_I.pack(self.cluster_authorized_operations)
         if version >= 13:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if version >= 9:
             w.buffer.append(0)
 

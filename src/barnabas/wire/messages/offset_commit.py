@@ -39,6 +39,8 @@ class OffsetCommitResponsePartition(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 8:
             w.buffer.append(0)
 

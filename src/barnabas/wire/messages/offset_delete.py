@@ -35,6 +35,8 @@ class OffsetDeleteResponsePartition(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
 
 
 class OffsetDeleteResponseTopic(Struct):
@@ -94,6 +96,8 @@ class OffsetDeleteResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_HI.pack(self.error_code, self.throttle_time_ms)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.array(len(self.topics))
         for offset_delete_response_topic in self.topics:
             offset_delete_response_topic.encode(w, version)

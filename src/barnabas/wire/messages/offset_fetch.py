@@ -62,6 +62,8 @@ class OffsetFetchResponsePartition(Struct):
         else:
             w.nullable_string(self.metadata)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 6:
             w.buffer.append(0)
 
@@ -143,6 +145,8 @@ class OffsetFetchResponsePartitions(Struct):
         )
         w.compact_nullable_string(self.metadata)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 
@@ -219,6 +223,8 @@ class OffsetFetchResponseGroup(Struct):
         for offset_fetch_response_topics in self.topics:
             offset_fetch_response_topics.encode(w, version)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 
@@ -280,6 +286,8 @@ class OffsetFetchResponse(Response):
                 offset_fetch_response_topic.encode(w, version)
         if 2 <= version <= 7:
             w.buffer += _RUN_H.pack(self.error_code)
+            if self.error_code:
+                w.errors.append(self.error_code)
         if version >= 8:
             w.compact_array(len(self.groups))
             for offset_fetch_response_group in self.groups:

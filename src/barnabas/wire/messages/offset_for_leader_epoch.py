@@ -45,6 +45,8 @@ class EpochEndOffset(Struct):
         w.buffer += _RUN_HIIQ.pack(
             self.error_code, self.partition, self.leader_epoch, self.end_offset
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 4:
             w.buffer.append(0)
 

@@ -147,6 +147,8 @@ class PartitionProduceResponse(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IHQ.pack(self.index, self.error_code, self.base_offset)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 2:
             w.buffer += _RUN_Q.pack(self.log_append_time_ms)
         if version >= 5:

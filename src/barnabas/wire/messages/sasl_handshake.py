@@ -39,6 +39,8 @@ class SaslHandshakeResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.array(len(self.mechanisms))
         for text in self.mechanisms:
             w.string(text)

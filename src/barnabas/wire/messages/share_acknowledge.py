@@ -73,6 +73,8 @@ class PartitionData(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         self.current_leader.encode(w, version)
         w.buffer.append(0)
@@ -198,6 +200,8 @@ class ShareAcknowledgeResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         if version >= 2:
             w.buffer += _RUN_I.pack(self.acquisition_lock_timeout_ms)

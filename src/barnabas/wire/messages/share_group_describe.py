@@ -196,6 +196,8 @@ class DescribedGroup(Struct):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.compact_string(self.group_id)
         w.compact_string(self.group_state)

@@ -61,6 +61,8 @@ class SyncGroupResponse(Response):
         if version >= 1:
             w.buffer += _RUN_I.pack(self.throttle_time_ms)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         if version >= 5:
             w.compact_nullable_string(self.protocol_type)
             w.compact_nullable_string(self.protocol_name)

@@ -44,6 +44,8 @@ class UpdatableFeatureResult(Struct):
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.feature)
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         w.buffer.append(0)
 
@@ -85,6 +87,8 @@ class UpdateFeaturesResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_nullable_string(self.error_message)
         if version <= 1:
             w.compact_array(len(self.results))

@@ -56,6 +56,8 @@ class PartitionResult(Struct):
             self.leader_epoch,
             self.vote_granted,
         )
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.buffer.append(0)
 
 
@@ -158,6 +160,8 @@ class VoteResponse(Response):
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_H.pack(self.error_code)
+        if self.error_code:
+            w.errors.append(self.error_code)
         w.compact_array(len(self.topics))
         for topic_result in self.topics:
             topic_result.encode(w, version)
