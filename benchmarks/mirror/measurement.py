@@ -4,7 +4,8 @@ Both brokers are ours, fresh for each mirror. A mirror first copies records to w
 backlog of 1 kB records in four partitions, which is written while it runs: the time is from the
 first record of the backlog to the moment when the last one can be read in the target, the CPU that
 of all processes of the mirror. Latency is from the call of the producer in A to the consumer in B
-that reads committed records, at a steady rate over two partitions.
+that reads committed records, at a steady rate over two partitions; once of all records, and once
+without those that were under way while the machine itself stood still.
 """
 
 import tempfile
@@ -21,6 +22,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from benchmarks import kafka_process
 from benchmarks.bench import BASELINE, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender, create_topic
+from benchmarks.mirror.pauses import MachinePauses
 from benchmarks.mirror.processes import SOURCE, Mirror, mirror
 
 _RATES = {"bench-slow": 20, "bench-steady": 200}
@@ -33,6 +35,7 @@ _WARM_UP_S = 15.0
 _LOOK_S = 0.2
 _TIMEOUT_S = 300.0
 _SENT_AT = Struct(">q92x")  # pads the record to 100 B
+_UNDISTURBED = "p99 without pauses of the machine"
 _UNITS = {"MB/s": "MB/s", "CPU per GB": "s", "At rest": "% of a core"}
 
 
@@ -85,10 +88,15 @@ def _measured(name: str, size: int, seconds: float) -> Iterator[tuple[str, float
             yield "MB/s", size / took_s / 1e6
             yield "CPU per GB", cpu_s / size * 1e9
             for topic, rate in _RATES.items():
-                taken_ms = _travel(source, target, running, topic, seconds)
-                cuts = quantiles(taken_ms, n=100)
+                with MachinePauses() as pauses:
+                    travels = _travel(source, target, running, topic, seconds)
+                cuts = _percentiles_ms(travels)
                 yield f"Latency at {rate} records a second, p50", cuts[49]
                 yield f"Latency at {rate} records a second, p99", cuts[98]
+                undisturbed = [each for each in travels if not pauses.overlap(*each)]
+                if len(undisturbed) > 1:
+                    cuts = _percentiles_ms(undisturbed)
+                    yield f"Latency at {rate} records a second, {_UNDISTURBED}", cuts[98]
             yield "At rest", 100 * _idle(running, seconds)
 
 
@@ -97,7 +105,7 @@ class _Reader:
 
     def __init__(self, target: Broker, topic: str) -> None:
         self.records = 0
-        self.taken_ms: list[float] = []
+        self.travels: list[tuple[int, int]] = []
         self._is_timed = topic in _RATES
         self._stop = threading.Event()
         self._consumer = Consumer(
@@ -125,7 +133,7 @@ class _Reader:
             message = self._consumer.poll(0.2)
             if message is not None and message.error() is None:
                 (sent_at,) = _SENT_AT.unpack(message.value() or b"")
-                self.taken_ms.append((time.perf_counter_ns() - sent_at) / 1e6)
+                self.travels.append((sent_at, time.perf_counter_ns()))
                 self.records += 1
         self._consumer.close()
 
@@ -161,8 +169,8 @@ def _copy(source: Broker, reader: _Reader, running: Mirror, size: int) -> tuple[
 
 def _travel(
     source: Broker, target: Broker, running: Mirror, topic: str, seconds: float
-) -> list[float]:
-    """Milliseconds of each record of the last `seconds`."""
+) -> list[tuple[int, int]]:
+    """When each record of the last `seconds` was sent and read, in nanoseconds."""
     rate = _RATES[topic]
     count, left_out = round(rate * (seconds + _WARM_UP_S)), round(rate * _WARM_UP_S)
     with _Reader(target, topic) as reader:
@@ -175,7 +183,11 @@ def _travel(
             producer.poll(0)
         producer.flush()
         reader.wait(count, running)
-        return reader.taken_ms[left_out:]
+        return reader.travels[left_out:]
+
+
+def _percentiles_ms(travels: list[tuple[int, int]]) -> list[float]:
+    return quantiles(((read_at - sent_at) / 1e6 for sent_at, read_at in travels), n=100)
 
 
 def _idle(running: Mirror, seconds: float) -> float:

@@ -14,7 +14,7 @@ from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
 from barnabas.mirror.groups.stop_request import MirrorStopped
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.partition_copy import CopiedPartition
-from barnabas.mirror.round_report import RoundListener, report_of
+from barnabas.mirror.round_report import ReportListener, report_of
 
 ROUND_S = 0.5
 
@@ -27,7 +27,7 @@ class RunningFlow:
         flow: Flow,
         topics: dict[str, int],
         groups: GroupSettings | None = None,
-        listeners: Sequence[RoundListener] = (),
+        listeners: Sequence[ReportListener] = (),
     ) -> None:
         self.flow = flow
         self.upkeep = MirrorUpkeep(flow, groups or GroupSettings(interval_s=0.2))
@@ -69,4 +69,4 @@ class RunningFlow:
         while not self._leaving.is_set():
             rows = await CopyRound(source, target, self.flow, self._partitions).run(ROUND_S)
             for each in self._listeners:
-                each.on_round(report_of(rows))
+                each.on_report(report_of(rows))

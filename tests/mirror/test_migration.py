@@ -17,6 +17,7 @@ from barnabas.mirror.groups.backward_route import backward_flow
 from barnabas.mirror.operations.mirror_clients import connect
 from barnabas.mirror.operations.status import collect_status
 from barnabas.mirror.operations.verify import verify
+from benchmarks import kafka_process
 from tests.mirror.running_flow import RunningFlow
 from tests.support.wait import wait_until
 
@@ -175,3 +176,18 @@ def barnabas_cluster() -> Iterator[str]:
 def test_clients_move_between_clusters_and_back() -> None:
     with barnabas_cluster() as old, barnabas_cluster() as new:
         rehearse(old, new)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(
+    not kafka_process.is_available(),
+    reason=f"set {kafka_process.JARS} to test with a real Kafka (benchmarks/kafka_process.py)",
+)
+@pytest.mark.parametrize("is_kafka_old", [True, False], ids=["from Kafka", "to Kafka"])
+def test_clients_move_between_a_real_kafka_and_ours(is_kafka_old: bool) -> None:
+    with (
+        kafka_process.kafka({"auto.create.topics.enable": "false"}, {}) as kafka,
+        barnabas_cluster() as ours,
+    ):
+        rehearse(*((kafka.bootstrap, ours) if is_kafka_old else (ours, kafka.bootstrap)))

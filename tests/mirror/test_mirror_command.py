@@ -7,12 +7,13 @@ import sys
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 import barnabas
 from barnabas.cli.mirror.cluster_option import cluster_of
-from barnabas.mirror.flow import ClusterEnd
-from tests.mirror.copies import make_topic, records_of
+from barnabas.mirror.flow import ClusterEnd, Flow
+from tests.mirror.copies import copy, make_topic, records_of
 from tests.support.wait import wait_until
 
 Ends = tuple[ClusterEnd, ClusterEnd]
@@ -24,7 +25,7 @@ def start(ends: Ends, topic: str, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             *BARNABAS,
-            *("mirror", "run", "--topics", topic, "--round-seconds", "1", "--master", "local[2]"),
+            *("mirror", "run", "--topics", topic, "--master", "local[2]"),
             *("--from", f"{a.name}={a.bootstrap_servers}"),
             *("--to", f"{b.name}={b.bootstrap_servers}"),
             *("--checkpoints", str(folder / secrets.token_hex(4)), "--metrics-listener", "0"),
@@ -84,6 +85,35 @@ def test_a_killed_mirror_goes_on_without_its_checkpoint(
         mirror.wait()
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_mirror_ends_with_its_spark(ends: Ends, topic: str, tmp_path: Path) -> None:
+    a, b = ends
+    make_topic(a, topic)
+    there = f"{a.name}.{topic}"
+    with barnabas.Producer(a.bootstrap_servers) as producer:
+        producer.send(topic, b"first")
+    mirror = start(ends, topic, tmp_path)
+    try:
+        with barnabas.Admin(b.bootstrap_servers) as admin:
+            wait_until(
+                lambda: there in admin.topics() and any(admin.offsets(there).values()),
+                timeout_s=120,
+            )
+        below = psutil.Process(mirror.pid).children(recursive=True)
+        (java,) = [each for each in below if each.name() == "java"]
+        java.kill()
+        assert mirror.wait(60) == 1
+        said = (tmp_path / "stderr").read_text()
+        assert "error: the Spark process has ended, or was killed (see " in said
+        assert "Traceback" not in said, said
+        _, alive = psutil.wait_procs(below, 30)
+        assert alive == []
+    finally:
+        mirror.kill()
+        mirror.wait()
+
+
 def refused(*options: str) -> str:
     done = subprocess.run(
         [*BARNABAS, "mirror", "run", *options],
@@ -111,6 +141,31 @@ def test_a_file_and_options_do_not_mix(tmp_path: Path) -> None:
     assert "--topics can't be combined" in refused("--properties", str(path), "--topics", "x")
     assert "--groups can't be combined" in refused("--properties", str(path), "--groups", "x")
     assert "B.bootstrap.servers" in refused("--properties", str(path))
+
+
+def test_a_file_says_which_flow_is_looked_at(ends: Ends, topic: str, tmp_path: Path) -> None:
+    a, b = ends
+    path = tmp_path / "mm2.properties"
+    path.write_text(
+        f"clusters = {a.name}, {b.name}\nreplication.policy.separator = _\n"
+        f"{a.name}.bootstrap.servers = {a.bootstrap_servers}\n"
+        f"{b.name}.bootstrap.servers = {b.bootstrap_servers}\n"
+        f"{a.name}->{b.name}.enabled = true\n{b.name}->{a.name}.enabled = true\n"
+    )
+
+    def status(*options: str) -> tuple[int, str]:
+        command = [*BARNABAS, "mirror", "status", "--properties", str(path), *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    flow = Flow(a, b, topics=(topic,), separator="_")
+    make_topic(a, topic)
+    make_topic(b, f"{a.name}_{topic}")
+    copy(flow, topic)
+    code, said = status("--flow", flow.name)
+    assert (code, f"{a.name}_{topic}" in said) == (0, True), said
+    assert f"--flow with one of '{flow.name}'" in status()[1]
+    assert "--names can't be combined" in status("--names", "prefix")[1]
 
 
 def test_clusters_without_a_name_are_called_by_their_id(ends: Ends, tmp_path: Path) -> None:

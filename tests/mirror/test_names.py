@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
-from barnabas.mirror.names import is_loop, remote_topic, upstream_topic
+from barnabas.mirror.names import is_heartbeats, is_loop, remote_topic, upstream_topic
 
 A = ClusterEnd("A", "a:9092")
 B = ClusterEnd("B", "b:9092")
@@ -27,6 +27,16 @@ def test_heartbeats_have_a_prefix_in_any_case() -> None:
     flow = Flow(A, B, names=Names.IDENTITY)
     assert remote_topic(flow, "heartbeats") == "A.heartbeats"
     assert upstream_topic(flow, "A.heartbeats") == "heartbeats"
+
+
+@pytest.mark.parametrize("names", list(Names))
+def test_a_topic_of_a_user_does_not_have_heartbeats_because_of_its_name(names: Names) -> None:
+    flow = Flow(A, B, names=names, clusters=("C",))
+    for topic in ("heartbeats", "B.heartbeats", "C.heartbeats", "C.B.heartbeats"):
+        assert is_heartbeats(flow, topic)
+    for topic in ("devices.heartbeats", "C.devices.heartbeats", "A.orders", "myheartbeats"):
+        assert not is_heartbeats(flow, topic)
+    assert not is_loop(Flow(A, B, names=Names.IDENTITY), "B.myheartbeats")
 
 
 @pytest.mark.parametrize("topic", ["B.orders", "C.B.orders", "B.C.orders"])

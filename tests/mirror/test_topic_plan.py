@@ -1,5 +1,7 @@
 """Which topics are created, grown, changed and deleted."""
 
+from dataclasses import replace
+
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
 from barnabas.mirror.topic_plan import TopicShape, flows, plan_topics
 
@@ -17,8 +19,18 @@ def test_topics_are_named_or_described() -> None:
     assert flows(FLOW, "orders")
     assert flows(FLOW, "customers")
     assert not flows(FLOW, "orders2")
+    assert flows(FLOW, "heartbeats"), "clients find out by it where topics come from"
+    assert not flows(FLOW, f"{FLOW.target.name}.heartbeats")
+    assert not flows(replace(FLOW, exclude=("heartbeats",)), "heartbeats")
+    assert not flows(FLOW, "devices.heartbeats"), "a topic like any other"
+    assert flows(replace(FLOW, clusters=("C",)), "C.heartbeats")
     assert not flows(SAME, "__consumer_offsets")
     assert not flows(SAME, "mm2-offset-syncs.B.internal")
+    assert not flows(replace(FLOW, replicate_heartbeats=False), "heartbeats")
+    chosen = replace(SAME, exclude=("audit",), separator="_")
+    assert flows(chosen, "orders.internal"), "a topic of users, as nothing else excludes it"
+    for internal in ("__consumer_offsets", "mm2-offset-syncs_B_internal", "B_checkpoints_internal"):
+        assert not flows(chosen, internal), "whatever is excluded"
 
 
 def test_missing_topics_are_created_without_settings_of_the_cluster() -> None:
@@ -34,6 +46,14 @@ def test_topics_are_followed() -> None:
     assert plan.grow == {"A.orders": 4}
     assert plan.alter == {"A.orders": {"retention.ms": "5"}}
     assert plan.create == {}
+
+
+def test_settings_that_may_not_be_read_are_left_alone() -> None:
+    source = {"orders": shape(3, retention_ms="5")}
+    plan = plan_topics(FLOW, source, {"A.orders": TopicShape(3, None)}, {})
+    assert plan.alter == {}
+    plan = plan_topics(FLOW, {"orders": TopicShape(3, None)}, {}, {})
+    assert plan.create == {"A.orders": shape(3)}
 
 
 def test_more_partitions_and_other_times_are_told() -> None:

@@ -25,5 +25,6 @@ partition_copy   copies one partition
 copy_round       copies partitions for a while, in one task
 round_report     what a round has copied, as the driver hears of it
 rate_limit       how many bytes may be copied when
+write_budget     how many bytes are under way to the target at once
 mirror_maker/    property files of Mirror Maker 2
 """

@@ -1,11 +1,14 @@
 """Copies partitions for a while: the work of one task.
 
-A round does not fail because a cluster is away for a while: it reports that, and the next one tries
-again. What no attempt will change is raised.
+A round lasts minutes, because nothing is copied between two of them, and reports every second. It
+ends early if it is told to, or if only a new round can go on, as when a topic was created again. It
+does not fail because a cluster is away for a while: it reports that, and tries again. What no
+attempt will change is raised.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -19,22 +22,28 @@ from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, beginning_and
 from barnabas.errors import BarnabasError, DataLost, ProducerFenced, UnknownTopic
 from barnabas.mirror.batches import BatchConversion
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.names import is_heartbeats
 from barnabas.mirror.partition_copy import CopiedPartition, PartitionCopy
 from barnabas.mirror.partition_writer import PartitionWriter
 from barnabas.mirror.positions import SourcePosition, fetch_positions
 from barnabas.mirror.provenance import provenance_of
 from barnabas.mirror.rate_limit import RateLimit
-from barnabas.mirror.round_report import PROBLEM, ReportRow
+from barnabas.mirror.round_report import DATA_LOST, PROBLEM, ReportRow
+from barnabas.mirror.write_budget import WriteBudget
 from barnabas.records.compression import Compression
 
-QUEUED_BYTES = 32 * 1024 * 1024
-"""The source is not read while so much waits to be written."""
+HELD_BYTES = 32 * 1024 * 1024
+"""The source is not read while so much waits to be written, or is under way to the target."""
 
-_TUNING = FetchTuning(max_wait_ms=500, max_bytes=8 * 1024 * 1024, partition_max_bytes=1024 * 1024)
-EARLY_OWNED = 32
-"""Partitions that a round owns from its beginning, so that it may copy them after its end. With
-more of them, those count that have records: to own a partition takes several requests."""
+_TUNING = FetchTuning(max_wait_ms=500, max_bytes=2 * 1024 * 1024, partition_max_bytes=1024 * 1024)
+"""An answer of the source comes in time over a link of 100 kB/s."""
+REPORT_S = 1.0
+"""From one report to the next."""
 
+Hear: TypeAlias = Callable[[list[ReportRow]], Awaitable[bool]]
+"""Takes a report; the answer is whether the round goes on."""
+
+_AWAY_S = 5.0
 _LOOK_S = 0.2
 _ROOM_S = 0.005
 _END_S = 30.0
@@ -58,92 +67,40 @@ class CopyRound:
         self._flow = flow
         self._partitions = list(partitions)
         self._limit = RateLimit(bytes_per_second, source.environment.monotonic)
+        self._budget = WriteBudget(target.environment.monotonic)
         self._conversion = BatchConversion(
             provenance_of(flow),
             None if flow.compression is None else Compression[flow.compression.upper()],
         )
         self._problems: dict[str, None] = {}  # ordered, each once
+        self._left_out: list[str] = []
         self._copies: dict[TopicPartition, PartitionCopy] = {}
         self._fetched = asyncio.Event()
         self._writes = Channel()
         self._deadline = 0.0
-        self._working: asyncio.Task[None] | None = None
-        self._fetcher: Fetcher | None = None
-        self._is_dirty = False
 
-    async def run(self, seconds: float) -> list[ReportRow]:
-        """Copy for so long; returns what was copied, the states, and what went wrong."""
-        await self._copy(seconds, 0.0)
-        return self._report(await self._ends())
+    async def run(self, seconds: float, hear: Hear | None = None) -> list[ReportRow]:
+        """Copy for so long, or until `hear` says that it is enough.
 
-    async def run_on(self, seconds: float, linger_s: float) -> list[ReportRow]:
-        """The same, but go on copying afterwards, until the next call, `finish`, or for `linger_s`.
-
-        What is copied then is in the report of the next call, or of `finish`.
+        Returns what was copied since the last report, the states, and what went wrong.
         """
         loop = asyncio.get_running_loop()
-        if self._working is None:
-            self._working = asyncio.create_task(self._copy(seconds, linger_s))
-        self._deadline = loop.time() + seconds + linger_s
-        self._set_lingering(False)
-        try:
-            await asyncio.wait([self._working], timeout=seconds)
-        except asyncio.CancelledError:
-            self._end_soon()
-            raise
-        if self._working.done():
-            await self._working
-        elif self._fetcher is not None:
-            self._look_at_unavailable(self._fetcher)
-        self._set_lingering(True)
-        return self._report(await self._ends())
-
-    @property
-    def can_run_on(self) -> bool:
-        """Whether it still copies, and there was nothing that a new round would look at."""
-        return self._working is not None and not self._working.done() and not self._is_dirty
-
-    @property
-    def owned(self) -> list[TopicPartition]:
-        """The partitions of the source that it copies on after its end."""
-        return [name for name, each in self._copies.items() if each.is_owner]
-
-    async def finish(self) -> list[ReportRow]:
-        """End what goes on; returns what was copied since the last report.
-
-        If it has failed, the next round does, or it was taken over, which is no failure.
-        """
-        self._end_soon()
-        if self._working is not None:
-            await asyncio.gather(self._working, return_exceptions=True)
-        return [row for each in self._copies.values() for row in each.take_rows()]
-
-    def _set_lingering(self, is_lingering: bool) -> None:
-        for each in self._copies.values():
-            each.is_lingering = is_lingering
-
-    def _end_soon(self) -> None:
-        self._deadline = 0.0
-        self._fetched.set()
-
-    async def _copy(self, seconds: float, linger_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + seconds + linger_s
+        self._deadline = loop.time() + seconds
         fetcher = Fetcher(self._source, self._fetched.set, isolation=_ISOLATION, tuning=_TUNING)
-        self._fetcher = fetcher
         try:
             await self._begin(fetcher)
         except BarnabasError as error:
             if not error.retriable:
                 raise
             self._tell(f"flow {self._flow.name}: {error}; trying again")
-            await asyncio.sleep(max(0.0, self._deadline - linger_s - loop.time()))
-            return
-        early = linger_s > 0 and len(self._copies) <= EARLY_OWNED
-        running = [asyncio.create_task(each.run(early)) for each in self._copies.values()]
+            await asyncio.sleep(min(_AWAY_S, max(0.0, self._deadline - loop.time())))
+            return self._report({})
+        running = [asyncio.create_task(self._copy(each, fetcher)) for each in self._copies.values()]
+        if hear is not None:
+            running.append(asyncio.create_task(self._keep_reporting(fetcher, hear)))
         try:
             await self._dispatch(fetcher, running)
-            for each in self._copies.values():
+            for each in list(self._copies.values()):
                 each.end()
             await asyncio.wait(running, timeout=_END_S)
             _raise_first(running, self._flow)
@@ -154,6 +111,42 @@ class CopyRound:
             self._look_at_unavailable(fetcher)
             await fetcher.close()
             await self._target.close_channel(self._writes)
+        return self._report(await self._ends())
+
+    async def _copy(self, copy: PartitionCopy, fetcher: Fetcher) -> None:
+        try:
+            await copy.run()
+        except BarnabasError as error:
+            if isinstance(error, ProducerFenced):
+                raise
+            self._leave_out(copy.partition.source, error, fetcher)
+
+    def _leave_out(self, name: TopicPartition, error: BarnabasError, fetcher: Fetcher) -> None:
+        """Copy the rest without heartbeats, if they fail for good. Raises if it is something else.
+
+        The next round tries again.
+        """
+        if not is_heartbeats(self._flow, name.topic):
+            raise error
+        if self._copies.pop(name, None) is not None:
+            fetcher.remove([name])
+            self._left_out.append(
+                f"topic {name.topic} of {self._flow.source.name} is not copied, others are: {error}"
+            )
+
+    async def _keep_reporting(self, fetcher: Fetcher, hear: Hear) -> None:
+        """Report until the round is over, and end it if that is the answer."""
+        loop = asyncio.get_running_loop()
+        while (pause_s := min(REPORT_S, self._deadline - loop.time())) > 0:
+            await asyncio.sleep(pause_s)
+            ends = await self._ends()
+            self._look_at_unavailable(fetcher)
+            if not await hear(self._report(ends)):
+                self._end_soon()
+
+    def _end_soon(self) -> None:
+        self._deadline = 0.0
+        self._fetched.set()
 
     def _look_at_unavailable(self, fetcher: Fetcher) -> None:
         for partition, reason in fetcher.unavailable.items():
@@ -162,10 +155,11 @@ class CopyRound:
     async def _ends(self) -> dict[TopicPartition, int]:
         """Where the source ends by now, for the lag; without it, that is not known."""
         try:
-            found = await list_offsets(
-                self._source, dict.fromkeys(self._copies, LATEST), _ISOLATION
-            )
-        except BarnabasError:
+            async with asyncio.timeout(_AWAY_S):
+                found = await list_offsets(
+                    self._source, dict.fromkeys(self._copies, LATEST), _ISOLATION
+                )
+        except (BarnabasError, TimeoutError):
             return {}
         return {name: each.offset for name, each in found.items()}
 
@@ -173,12 +167,14 @@ class CopyRound:
         rows = []
         for name, each in self._copies.items():
             rows += [*each.take_rows(), each.state(ends.get(name))]
+            if trouble := each.take_trouble():
+                self._tell(trouble)
         problems, self._problems = self._problems, {}
-        return [*rows, *(ReportRow(PROBLEM, message=each) for each in problems)]
+        told = (*self._left_out, *problems)
+        return [*rows, *(ReportRow(PROBLEM, message=each) for each in told)]
 
     def _tell(self, problem: str) -> None:
         self._problems[problem] = None
-        self._is_dirty = True
 
     # -- the beginning ---------------------------------------------------------------------------
 
@@ -208,7 +204,7 @@ class CopyRound:
                 fetcher,
                 self._conversion,
                 self._limit,
-                self._tell,
+                self._budget,
             )
             progresses[each.source] = PartitionProgress(offset)
             progresses[each.source].topic_id = topic_id
@@ -223,9 +219,9 @@ class CopyRound:
             return False
         topic, index = partition.source
         self._tell(
-            f"DATA LOST: topic {topic} of {self._flow.source.name} was deleted and created again. "
-            f"Partition {index} had been copied up to offset {position.offset}; what followed in "
-            "the old topic is gone, and the new one is copied from its first record on"
+            f"{DATA_LOST}: topic {topic} of {self._flow.source.name} was deleted and created "
+            f"again. Partition {index} had been copied up to offset {position.offset}; what "
+            "followed in the old topic is gone, and the new one is copied from its first record on"
         )
         return True
 
@@ -244,9 +240,10 @@ class CopyRound:
                 _raise_first(running, self._flow)
             self._fetched.clear()
             while (fetched := self._take(fetcher)) is not None:
-                self._copies[fetched.state.partition].offer(fetched)
+                if (copy := self._copies.get(fetched.state.partition)) is not None:
+                    copy.offer(fetched)
             await self._look_at_lost(fetcher)
-            is_full = self._queued >= QUEUED_BYTES
+            is_full = self._held >= HELD_BYTES
             pause_s = min(self._deadline - loop.time(), _ROOM_S if is_full else _LOOK_S)
             try:
                 async with asyncio.timeout(max(0.0, pause_s)):
@@ -255,11 +252,11 @@ class CopyRound:
                 continue
 
     @property
-    def _queued(self) -> int:
-        return sum(each.queued_bytes for each in self._copies.values())
+    def _held(self) -> int:
+        return sum(each.held_bytes for each in self._copies.values())
 
     def _take(self, fetcher: Fetcher) -> CompletedFetch | None:
-        if self._queued >= QUEUED_BYTES:
+        if self._held >= HELD_BYTES:
             return None
         fetched = fetcher.buffer.take()
         if fetched is not None:
@@ -269,19 +266,21 @@ class CopyRound:
     async def _look_at_lost(self, fetcher: Fetcher) -> None:
         """Go on behind what is gone from the source, and say so."""
         for name, error in list(fetcher.unavailable.items()):
-            self._is_dirty = True
-            copy = self._copies[name]
-            if error.retriable or isinstance(error, UnknownTopic) or copy.is_busy:
+            copy = self._copies.get(name)
+            if copy is None or error.retriable or isinstance(error, UnknownTopic) or copy.is_busy:
                 continue  # what came before is written first
             if not isinstance(error, DataLost):
-                raise error
+                copy.end()
+                self._leave_out(name, error, fetcher)
+                continue
             topic = self._source.known_topic(name.topic)
             if topic is None or not copy.position.is_of(topic.topic_id):
-                fetcher.remove([name])  # the next round begins with the new topic
+                fetcher.remove([name])
+                self._end_soon()  # the next round begins with the new topic
                 continue
             first, end = (await beginning_and_end(self._source, [name], _ISOLATION))[name]
             position = copy.position.offset
-            where = f"DATA LOST: partition {name} of {self._flow.source.name}"
+            where = f"{DATA_LOST}: partition {name} of {self._flow.source.name}"
             if position < first:
                 self._tell(
                     f"{where}: offsets {position} to {first - 1} were deleted, by retention or by "

@@ -78,6 +78,8 @@ class Flow:
     exclude: tuple[str, ...] = DEFAULT_EXCLUDED
     names: Names = Names.PREFIX
     separator: str = "."
+    separates_internal: bool = True
+    """Whether names of internal topics have the separator too, or always dots."""
     provenance: bool = False
     """Whether records say in a header which clusters they have passed, and those that have passed
     the target stay away: for flows in both directions that keep names. Records are then encoded
@@ -98,10 +100,13 @@ class Flow:
     """The codec of batches that are encoded again, and of uncompressed ones; None: as they are."""
     refresh_s: float = 10.0
     """How often topics of the source are looked at."""
-    round_s: float = 5.0
-    """How long tasks copy before they report."""
-    linger_s: float = 0.0
-    """How long processes of tasks go on copying after that, until the next round takes over."""
+    round_s: float = 3600.0
+    """How long a task copies at most before Spark starts another one; they keep a core each.
+    Between two of them nothing is copied for about a second."""
+    replicate_heartbeats: bool = True
+    """Whether heartbeats flow even if `topics` does not name them."""
+    clusters: tuple[str, ...] = ()
+    """Names of other clusters, whose heartbeats may come by way of the source."""
 
     def __post_init__(self) -> None:
         if self.source.name == self.target.name:
@@ -118,6 +123,11 @@ class Flow:
     def name(self) -> str:
         """As Mirror Maker writes it: `A->B`."""
         return f"{self.source.name}->{self.target.name}"
+
+    @property
+    def internal_separator(self) -> str:
+        """Between the parts of names of internal topics."""
+        return self.separator if self.separates_internal else "."
 
     @property
     def group_id(self) -> str:

@@ -5,9 +5,20 @@ Pure functions of names. With prefixes, a topic says where it comes from: `B.A.o
 """
 
 from barnabas.mirror.flow import Flow, Names
+from barnabas.mirror.formats.internal_topics import checkpoints_topic, offset_syncs_topic
 
 HEARTBEATS = "heartbeats"
-"""The topic of Mirror Maker's heartbeats, which flows even where names are kept."""
+"""The topic of Mirror Maker's heartbeats, which gets a prefix even where names are kept."""
+
+
+def is_heartbeats(flow: Flow, topic: str) -> bool:
+    """Whether a source's topic has heartbeats, its own or those of clusters before it.
+
+    Prefixes have to be names of clusters: `devices.heartbeats` is a topic like any other.
+    """
+    *passed, name = topic.split(flow.separator)
+    known = {flow.source.name, flow.target.name, *flow.clusters}
+    return name == HEARTBEATS and known.issuperset(passed)
 
 
 def remote_topic(flow: Flow, topic: str) -> str:
@@ -36,6 +47,16 @@ def clusters_of(flow: Flow, topic: str) -> list[str]:
 
 def is_loop(flow: Flow, topic: str) -> bool:
     """Whether a source's topic comes from the target, and must not go back."""
-    if flow.names is Names.IDENTITY and not topic.endswith(HEARTBEATS):
+    if flow.names is Names.IDENTITY and not is_heartbeats(flow, topic):
         return False  # records say so themselves: see `provenance`
     return flow.target.name in clusters_of(flow, topic)
+
+
+def syncs_topic_of(flow: Flow) -> str:
+    """The topic of the target that has a flow's offset syncs."""
+    return offset_syncs_topic(flow.source.name, flow.internal_separator)
+
+
+def checkpoints_topic_of(flow: Flow) -> str:
+    """The topic of the target that has checkpoints of the source's groups."""
+    return checkpoints_topic(flow.source.name, flow.internal_separator)

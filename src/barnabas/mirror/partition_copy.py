@@ -3,7 +3,8 @@
     fetches of the source -> queue -> batches of one transaction -> target
 
 While a transaction is written, the next one gathers. A partition that trickles waits a moment
-between transactions, because each of them costs several requests, however small it is.
+between transactions, because each of them costs the target several requests and flushes, however
+small it is.
 
 After an error all that is uncertain is forgotten: the writer starts again, says which position
 counts, and the source is read from there.
@@ -11,7 +12,7 @@ counts, and the source is read from there.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -32,13 +33,13 @@ from barnabas.mirror.partition_writer import PartitionWriter
 from barnabas.mirror.positions import SourcePosition
 from barnabas.mirror.rate_limit import RateLimit
 from barnabas.mirror.round_report import STATE, SYNC, UNKNOWN, ReportRow
+from barnabas.mirror.write_budget import WriteBudget
 from barnabas.records.errors import RecordsError
 
-TRANSACTION_BYTES = 4 * 1024 * 1024
-"""A transaction ends with the first answer of the source that brings it there."""
-
 INTERVAL_S = 0.05
-"""From one transaction of a partition to the next, unless there is much to write."""
+"""From the begin of one transaction of a partition to the next, unless there is much to write."""
+
+MUCH_BYTES = 1024 * 1024
 
 IDLE_COMMIT_S = 1.0
 """How long a position may be behind if all there was is not for the target, such as markers."""
@@ -66,30 +67,29 @@ class PartitionCopy:
         fetcher: Fetcher,
         conversion: BatchConversion,
         limit: RateLimit,
-        tell: Callable[[str], None],
+        budget: WriteBudget,
     ) -> None:
         self.partition = partition
         self.position = position
         self.rows: list[ReportRow] = []
+        self._trouble = ""
         self._writer = writer
         self._fetcher = fetcher
         self._conversion = conversion
         self._limit = limit
-        self._tell = tell
+        self._budget = budget
         self._queue: deque[CompletedFetch] = deque()
         self._news = asyncio.Event()
         self._is_ending = False
-        self.is_lingering = False
-        """Whether the round is over. Then the partition may have another owner, who must not be
-        fenced: what it owns it copies on, and it takes over nothing."""
-        self.is_owner = False
-        self._is_wanted = False
+        self._is_owner = False
         self._is_writing = False
         self._failures = 0
         self._timestamp_ms = UNKNOWN
+        self._began_at = 0.0
         self._committed_at = 0.0
         self._is_uncommitted = partition.commits_position
         self.queued_bytes = 0
+        self._writing_bytes = 0
 
     # -- what comes in -------------------------------------------------------------------------
 
@@ -109,6 +109,11 @@ class PartitionCopy:
         self.position = self.position._replace(offset=offset)
         self._is_uncommitted = True
         self._fetcher.seek(self.partition.source, offset)
+
+    @property
+    def held_bytes(self) -> int:
+        """What is queued or under way to the target: all of it is in memory."""
+        return self.queued_bytes + self._writing_bytes
 
     @property
     def is_busy(self) -> bool:
@@ -132,22 +137,20 @@ class PartitionCopy:
         rows, self.rows = self.rows, []
         return rows
 
+    def take_trouble(self) -> str:
+        """What keeps it from writing, or has done so since the last call; empty if nothing did."""
+        trouble = self._trouble
+        if not self._failures:
+            self._trouble = ""
+        return trouble
+
     # -- copying -------------------------------------------------------------------------------
 
-    async def run(self, owned_early: bool = False) -> None:
-        """Copy until `end`, and own the partition before there is a record if `owned_early`.
-
-        Raises what no attempt will change.
-        """
-        self._is_wanted = owned_early
+    async def run(self) -> None:
+        """Copy until `end`. Raises what no attempt will change."""
         try:
             while not (self._is_ending and not self._queue and not self._is_uncommitted):
                 await self._wait()
-                if self.is_lingering and not self.is_owner:
-                    if self._is_ending:
-                        return
-                    await asyncio.sleep(INTERVAL_S)
-                    continue
                 self._is_writing = True
                 try:
                     await self._step()
@@ -162,26 +165,26 @@ class PartitionCopy:
             await self._writer.close()
 
     async def _wait(self) -> None:
-        if self._queue or self._is_ending or self._is_wanted:
-            return
-        self._news.clear()
-        timeout_s = IDLE_COMMIT_S if self._is_uncommitted else None
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._news.wait()
-        except TimeoutError:
-            return
-        due = self._committed_at + INTERVAL_S
-        while self.queued_bytes < TRANSACTION_BYTES and not self._is_ending:
+        """Return when there is something to write, and it is time for that."""
+        if not self._queue and not self._is_ending:
+            await self._hear(IDLE_COMMIT_S if self._is_uncommitted else None)
+        due = self._began_at + INTERVAL_S
+        while self._queue and self.queued_bytes < MUCH_BYTES and not self._is_ending:
             pause_s = due - asyncio.get_running_loop().time()
             if pause_s <= 0:
                 return
-            await asyncio.sleep(min(pause_s, INTERVAL_S / 5))
+            await self._hear(pause_s)
+
+    async def _hear(self, timeout_s: float | None) -> None:
+        """Wait for the next fetch, or for the end."""
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._news.wait()
 
     async def _step(self) -> None:
         """One transaction, if there is something to commit."""
-        self._is_wanted = False
-        if not self.is_owner:
+        if not self._is_owner:
             await self._take_over()
         end, size, batches = self._gather()
         if not batches and end == self.position.offset and not self._is_uncommitted:
@@ -192,9 +195,15 @@ class PartitionCopy:
             self.position = self.position._replace(offset=end)
             self._is_uncommitted = True
             return
-        await self._limit.take(size)
         reached = self.position._replace(offset=end)
-        offsets = await self._writer.write(batches, reached)
+        self._writing_bytes = size
+        try:
+            await self._limit.take(size)
+            async with self._budget.taken(size):
+                self._began_at = asyncio.get_running_loop().time()
+                offsets = await self._writer.write(batches, reached)
+        finally:
+            self._writing_bytes = 0
         self._committed_at = asyncio.get_running_loop().time()
         self.position = reached
         self._is_uncommitted = False
@@ -204,7 +213,7 @@ class PartitionCopy:
     async def _take_over(self) -> None:
         """Own the partition, and go on at the position that counts by now."""
         committed = await self._writer.start()
-        self.is_owner = True
+        self._is_owner = True
         if committed is None or not committed.is_of(self.position.topic_id):
             return
         is_jump = self._is_uncommitted and committed.offset < self.position.offset
@@ -215,30 +224,39 @@ class PartitionCopy:
 
     def _gather(self) -> tuple[int, int, list[OutgoingBatch]]:
         """The batches of the next transaction, their size, and the offset behind them."""
-        end, size = self.position.offset, 0
+        end, size, most = self.position.offset, 0, self._budget.transaction_bytes
         batches: list[OutgoingBatch] = []
-        while self._queue and size < TRANSACTION_BYTES:
+        while self._queue and size < most:
             fetched = self._queue[0]
             if fetched.is_current and fetched.next_offset > end:
-                made = self._converted(fetched, end)
+                end, made = self._converted(fetched, end, most - size)
                 batches += made
                 size += sum(len(each.buffer) for each in made)
-                end = fetched.next_offset
+                if end < fetched.next_offset:
+                    break  # the rest of it is for the next transaction
             self.queued_bytes -= len(self._queue.popleft().data)
         return end, size, batches
 
-    def _converted(self, fetched: CompletedFetch, start: int) -> list[OutgoingBatch]:
+    def _converted(
+        self, fetched: CompletedFetch, start: int, most: int
+    ) -> tuple[int, list[OutgoingBatch]]:
+        """Batches from `start` on, up to the one with which they reach `most`, and their end."""
+        end, size = start, 0
+        batches: list[OutgoingBatch] = []
         try:
-            return [
-                made
-                for header, batch in visible_batches(fetched)
-                for made in self._conversion.outgoing(header, batch, start)
-            ]
+            for header, batch in visible_batches(fetched):
+                if size >= most:
+                    return end, batches
+                for made in self._conversion.outgoing(header, batch, start):
+                    batches.append(made)
+                    size += len(made.buffer)
+                end = max(end, header.next_offset)
         except RecordsError as error:
             raise CorruptRecords(
                 f"partition {self.partition.source} of the source: a batch after offset {start} "
                 f"is damaged ({error}). Repair it there, or move the position of the flow behind it"
             ) from error
+        return fetched.next_offset, batches
 
     def _note(self, batches: list[OutgoingBatch], offsets: list[int]) -> None:
         source, target = self.partition.source, self.partition.target
@@ -279,13 +297,12 @@ class PartitionCopy:
     # -- after errors --------------------------------------------------------------------------
 
     async def _recover(self, error: BarnabasError) -> bool:
-        """Wait, and forget what is uncertain; False if the round is ending, or over."""
+        """Wait, and forget what is uncertain; False if the round is ending."""
         self._failures += 1
-        self.is_owner = False
+        self._is_owner = False
         self._forget()
-        if self._failures == 1:
-            self._tell(f"partition {self.partition.target} of the target: {error}; trying again")
-        if self._is_ending or self.is_lingering:
+        self._trouble = f"partition {self.partition.target} of the target: {error}; trying again"
+        if self._is_ending:
             return False
         self._fetcher.pause(self.partition.source)
         await asyncio.sleep(RETRY.pause(self._failures))

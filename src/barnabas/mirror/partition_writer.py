@@ -20,7 +20,7 @@ from barnabas.client.group.committed_offsets import NO_MEMBER
 from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
 from barnabas.client.producer.producer_identity import ANONYMOUS, ProducerIdentity
 from barnabas.client.producer.transactional_id import TransactionalId
-from barnabas.errors import ProducerFenced
+from barnabas.errors import ProducerFenced, RequestTimedOut
 from barnabas.mirror.batches import OutgoingBatch, stamp
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.positions import SourcePosition, fetch_positions
@@ -28,8 +28,13 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 TRANSACTION_TIMEOUT_MS = 60_000
+WRITE_S = 45.0
+"""How long a write may take: before the coordinator rolls it back, and fences this writer."""
+WINDOW_BYTES = 1024 * 1024
+WINDOW_REQUESTS = 256
+"""What is in flight at most. It fills a link of 40 Mbit/s with a round trip of 200 ms; more of it
+would wait in the link while the time for its answers runs."""
 _ALL_REPLICAS = -1
-_IN_FLIGHT = 5  # what brokers remember of a producer, to find repeated batches
 _ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
 _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 _SEQUENCES = 0x7FFF_FFFF
@@ -98,16 +103,44 @@ class PartitionWriter:
         node_id = await self._cluster.leader(self.partition)
         if self._numbered != self._owner.identity:
             self._numbered, self._sequence = self._owner.identity, 0
-        offsets: list[int] = []
-        for first in range(0, len(batches), _IN_FLIGHT):
-            connection = await self._cluster.connection(node_id, self._channel)
-            sending = batches[first : first + _IN_FLIGHT]
-            offsets += await _all_or_none(
-                *(self._send(node_id, connection, each) for each in sending)
-            )
-        return offsets
+        connection = await self._cluster.connection(node_id, self._channel)
+        answers = self._send_all(connection, batches)
+        try:
+            async with asyncio.timeout(WRITE_S):
+                return await self._cluster.while_leading(node_id, [self.partition], answers)
+        except TimeoutError as late:
+            raise RequestTimedOut(
+                f"a transaction of partition {self.partition} was not written in {WRITE_S:g} s"
+            ) from late
 
-    async def _send(self, node_id: int, connection: BrokerConnection, batch: OutgoingBatch) -> int:
+    async def _send_all(
+        self, connection: BrokerConnection, batches: Sequence[OutgoingBatch]
+    ) -> list[int]:
+        """Send in order, with a window: a distant target would take a round trip for each batch.
+
+        Other producers have five in flight, the batches that brokers remember to find repeated
+        ones; here nothing is repeated.
+        """
+        answers: list[asyncio.Task[int]] = []
+        answered = in_flight = 0
+        try:
+            for batch in batches:
+                size = len(batch.buffer)
+                while answered < len(answers) and (
+                    in_flight + size > WINDOW_BYTES or len(answers) - answered >= WINDOW_REQUESTS
+                ):
+                    await answers[answered]  # a connection answers in order
+                    in_flight -= len(batches[answered].buffer)
+                    answered += 1
+                answers.append(asyncio.create_task(self._send(connection, batch)))
+                in_flight += size
+            return [await each for each in answers]
+        finally:
+            for each in answers:
+                each.cancel()
+            await asyncio.gather(*answers, return_exceptions=True)
+
+    async def _send(self, connection: BrokerConnection, batch: OutgoingBatch) -> int:
         # Tasks begin in the order of their creation, and so do their requests.
         stamp(batch, self._numbered, self._sequence)
         self._sequence = (self._sequence + batch.records) & _SEQUENCES
@@ -122,12 +155,11 @@ class PartitionWriter:
                 )
             ],
         )
-        answer = connection.send(
+        response = await connection.send(
             request,
             max_version=TOPICS_BY_NAME if self._owner.adds_implicitly else _ADDED_BEFORE,
             timeout_ms=self._cluster.request_timeout_ms,
         )
-        response = await self._cluster.while_leading(node_id, [self.partition], answer)
         (result,) = response.responses[0].partition_responses
         if result.error_code in _FENCED:
             raise ProducerFenced.of(self._owner.transactional_id)

@@ -1,18 +1,15 @@
-"""What a round has copied, as tasks report it to the driver.
+"""What was copied, as tasks report it to the driver: every second, and at the end of a round.
 
-A round is a micro-batch of Spark; its rows are the rows of this report. `ReportRow` is one of them,
-with the columns of `SCHEMA`. There are five kinds:
+`ReportRow` is a row of a report. There are three kinds:
 
     sync       a run of records: `topic`, `target_topic`, `partition`, `upstream`, `downstream`,
                `records`, `bytes`, and `timestamp_ms` of the last of them
-    earlier    a sync from between the last round and this one, before all others
-    late       a sync from before the last round, too late to be used: it is counted
-    state      a partition at the end of the round: `upstream` is its position, `downstream` -1,
-               `records` the records in the source that are left
+    state      where a partition stands: `upstream` is its position, `downstream` -1, `records` the
+               records in the source that are left
     problem    something that somebody should know: `message`
 
-Syncs of a partition come in the order of writing. A round that is repeated, because the driver died
-before it was done, reports what is left to copy: syncs may be missing, and never wrong.
+Syncs of a partition come in the order of writing. If the driver or a task dies, syncs may be
+missing, and are never wrong.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,17 +19,14 @@ from typing import Any, NamedTuple, Protocol
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.mirror.syncs import OffsetSync
 
-SCHEMA = (
-    "kind STRING, topic STRING, target_topic STRING, partition INT, upstream BIGINT, "
-    "downstream BIGINT, records BIGINT, bytes BIGINT, timestamp_ms BIGINT, message STRING"
-)
 SYNC, STATE, PROBLEM = "sync", "state", "problem"
-EARLIER, LATE = "earlier", "late"
+DATA_LOST = "DATA LOST"
+"""How a problem begins that is told once."""
 UNKNOWN = -1
 
 
 class ReportRow(NamedTuple):
-    """A row of a report, in the order of `SCHEMA`."""
+    """A row of a report."""
 
     kind: str
     topic: str = ""
@@ -62,7 +56,7 @@ class PartitionState(NamedTuple):
 
 @dataclass
 class RoundReport:
-    """A whole round."""
+    """What was copied since the report before it, of one task."""
 
     syncs: list[OffsetSync] = field(default_factory=list)
     states: list[PartitionState] = field(default_factory=list)
@@ -71,39 +65,31 @@ class RoundReport:
     bytes: int = 0
 
 
-class RoundListener(Protocol):
-    """Hears of every round, in the driver, before the next one begins.
+class ReportListener(Protocol):
+    """Hears of every report, in the driver. A `BarnabasError` that it raises ends the flow."""
 
-    What it raises fails the query; retriable errors of clusters are better reported and left for
-    the next round.
-    """
-
-    def on_round(self, report: RoundReport) -> None:
-        """A round is done."""
+    def on_report(self, report: RoundReport) -> None:
+        """Take a report; it is called by one thread at a time."""
 
 
 def report_of(rows: Iterable[Iterable[Any]]) -> RoundReport:
     """The report that rows make, in any order of partitions."""
     report = RoundReport()
-    earlier: list[OffsetSync] = []
     for row in map(ReportRow._make, rows):
         if row.kind == PROBLEM:
             report.problems.append(row.message)
             continue
         source = TopicPartition(row.topic, row.partition)
         target = TopicPartition(row.target_topic, row.partition)
-        if row.kind in (SYNC, EARLIER, LATE):
+        if row.kind == SYNC:
             report.records += row.records
             report.bytes += row.bytes
-            if row.kind == LATE:
-                continue
-            syncs = report.syncs if row.kind == SYNC else earlier
-            syncs.append(OffsetSync(source, target, row.upstream, row.downstream, row.records))
+            sync = OffsetSync(source, target, row.upstream, row.downstream, row.records)
+            report.syncs.append(sync)
         else:
             report.states.append(
                 PartitionState(source, target, row.upstream, row.records, row.timestamp_ms)
             )
-    report.syncs[:0] = earlier
     return report
 
 

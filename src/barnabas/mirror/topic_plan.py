@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from barnabas.mirror.flow import Flow
-from barnabas.mirror.names import is_loop, remote_topic
+from barnabas.mirror.formats.internal_topics import is_internal_topic
+from barnabas.mirror.names import is_heartbeats, is_loop, remote_topic
 
 NEVER_COPIED = (
     r"follower\.replication\.throttled\.replicas",
@@ -30,8 +31,8 @@ class TopicShape(NamedTuple):
     """A topic, as far as it is copied."""
 
     partitions: int
-    configs: Mapping[str, str]
-    """Those that were set for it."""
+    configs: Mapping[str, str] | None
+    """Those that were set for it; None if they may not be read."""
     topic_id: bytes = bytes(16)
 
 
@@ -49,10 +50,16 @@ class TopicPlan:
 
 
 def flows(flow: Flow, topic: str) -> bool:
-    """Whether a topic of the source is copied."""
-    wanted = any(re.fullmatch(each, topic) for each in flow.topics)
-    left_out = any(re.fullmatch(each, topic) for each in flow.exclude)
-    return wanted and not left_out and not is_loop(flow, topic)
+    """Whether a topic of the source is copied. Heartbeats are, unless they are excluded.
+
+    Internal topics never are, whatever is excluded: they describe their own cluster.
+    """
+    if is_internal_topic(topic, flow.internal_separator) or is_loop(flow, topic):
+        return False
+    wanted = any(re.fullmatch(each, topic) for each in flow.topics) or (
+        flow.replicate_heartbeats and is_heartbeats(flow, topic)
+    )
+    return wanted and not any(re.fullmatch(each, topic) for each in flow.exclude)
 
 
 def copied_configs(flow: Flow, configs: Mapping[str, str]) -> dict[str, str]:
@@ -94,7 +101,7 @@ def _plan_topic(
 ) -> None:
     name = remote_topic(flow, topic)
     plan.flowing[topic] = name
-    wanted = copied_configs(flow, shape.configs)
+    wanted = copied_configs(flow, shape.configs or {})
     if there is None:
         plan.create[name] = TopicShape(shape.partitions, wanted)
         return
@@ -106,6 +113,8 @@ def _plan_topic(
             f"{flow.source.name} has {shape.partitions}: records keep their partition, so the "
             "others get none from this flow"
         )
+    if there.configs is None:
+        return  # whatever differs is not known
     if flow.sync_configs:
         changed = {key: text for key, text in wanted.items() if there.configs.get(key) != text}
         if changed:

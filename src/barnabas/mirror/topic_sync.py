@@ -1,9 +1,10 @@
 """Brings the topics of the target in line with those of the source."""
 
-from collections.abc import Coroutine, Mapping
-from typing import Any
+from collections.abc import Collection, Coroutine, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from barnabas.client.admin.configs import (
+    ConfigEntry,
     ConfigSource,
     ResourceType,
     alter_what_is_known,
@@ -16,37 +17,58 @@ from barnabas.client.admin.topics import (
     delete_topics,
 )
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.errors import BrokerError, TopicExists
+from barnabas.errors import BrokerError, NotAuthorized, TopicExists
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.names import remote_topic
 from barnabas.mirror.topic_plan import TopicPlan, TopicShape, flows, plan_topics
+from barnabas.quantities import some
 from barnabas.wire.errors import ErrorCode
 
 
-async def topic_shapes(
-    cluster: ClusterClient, names: list[str] | None = None
-) -> dict[str, TopicShape]:
-    """Topics with their own settings: these, as far as they exist, or all but internal ones."""
+class TopicShapes(NamedTuple):
+    """Topics of a cluster, by name; and those whose settings may not be read, with the reason."""
+
+    found: dict[str, TopicShape]
+    unread: dict[str, NotAuthorized]
+
+
+async def topic_shapes(cluster: ClusterClient, names: Collection[str]) -> TopicShapes:
+    """These topics with their own settings, as far as they exist and may be read."""
+    unread: dict[str, NotAuthorized] = {}
+    if not names:
+        return TopicShapes({}, unread)
     found = await cluster.refresh(names)
-    present = {
-        name: each
-        for name, each in found.items()
-        if not each.error_code and not (names is None and each.is_internal)
-    }
-    if not present:
-        return {}
-    described = await describe_configs(cluster, ResourceType.TOPIC, present)
-    return {
+    present = {name: each for name, each in found.items() if not each.error_code}
+    described = {}
+    if present:
+        described = await describe_configs(
+            cluster, ResourceType.TOPIC, list(present), refused=unread
+        )
+    shapes = {
         name: TopicShape(
             len(each.partitions),
-            {
-                entry.name: entry.value
-                for entry in described.get(name, ())
-                if entry.source is ConfigSource.TOPIC and entry.value is not None
-            },
+            _own(described[name]) if name in described else None,
             each.topic_id,
         )
         for name, each in present.items()
     }
+    return TopicShapes(shapes, unread)
+
+
+def _own(entries: Iterable[ConfigEntry]) -> dict[str, str]:
+    return {
+        entry.name: entry.value
+        for entry in entries
+        if entry.source is ConfigSource.TOPIC and entry.value is not None
+    }
+
+
+def _unread(cluster: str, unread: Mapping[str, NotAuthorized]) -> list[str]:
+    """One problem for all topics whose settings are needed, and may not be read."""
+    if not unread:
+        return []
+    first = next(iter(unread.values()))
+    return [f"settings of {some(sorted(unread))} in {cluster} are not compared: {first}"]
 
 
 async def sync_topics(
@@ -58,9 +80,19 @@ async def sync_topics(
     """
     listed = await source.refresh(None)
     wanted = [name for name in listed if flows(flow, name)]
-    here = await topic_shapes(source, wanted) if wanted else {}
-    there = await topic_shapes(target)
+    here, unread_here = await topic_shapes(source, wanted)
+    written = {remote_topic(flow, name) for name in wanted} | set(copied_before.values())
+    there, unread_there = await topic_shapes(target, written)
     plan = plan_topics(flow, here, there, copied_before)
+    if not flow.sync_configs:  # then only topics that are created need them
+        unread_there = {}
+        unread_here = {
+            name: error
+            for name, error in unread_here.items()
+            if remote_topic(flow, name) in plan.create
+        }
+    plan.problems += _unread(flow.source.name, unread_here)
+    plan.problems += _unread(flow.target.name, unread_there)
     for name, shape in plan.create.items():
         await _attempt(plan, name, _create(target, flow, plan, name, shape))
     for name, count in plan.grow.items():
@@ -83,7 +115,7 @@ async def _create(
         await create_topic(target, name, partitions=shape.partitions, replication_factor=replicas)
     except TopicExists:
         return  # since a moment ago
-    await _alter(target, plan, name, shape.configs)
+    await _alter(target, plan, name, shape.configs or {})
 
 
 async def _alter(

@@ -65,3 +65,5 @@ def test_other_bytes_are_refused(record, decode, key, value) -> None:
 def test_topics_are_those_of_mirror_maker() -> None:
     assert offset_syncs_topic("A") == "mm2-offset-syncs.A.internal"
     assert checkpoints_topic("A") == "A.checkpoints.internal"
+    assert offset_syncs_topic("A", "_") == "mm2-offset-syncs_A_internal"
+    assert checkpoints_topic("A", "_") == "A_checkpoints_internal"

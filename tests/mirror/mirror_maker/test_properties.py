@@ -12,6 +12,70 @@ TWO = {
     "B.bootstrap.servers": "b1:9092",
 }
 BOTH = {**TWO, "A->B.enabled": "true", "B->A.enabled": "true"}
+OF_CONNECTORS = """
+admin.timeout.ms
+checkpoints.topic.replication.factor
+config.action.reload
+config.properties.exclude
+config.property.filter.class
+config.providers
+connector.class
+connector.plugin.version
+consumer.poll.timeout.ms
+emit.checkpoints.enabled
+emit.checkpoints.interval.seconds
+emit.heartbeats.enabled
+emit.heartbeats.interval.seconds
+emit.offset-syncs.enabled
+enabled
+errors.log.enable
+errors.log.include.messages
+errors.retry.delay.max.ms
+errors.retry.timeout
+errors.tolerance
+forwarding.admin.class
+group.filter.class
+groups
+groups.exclude
+header.converter
+header.converter.plugin.version
+heartbeats.replication.enabled
+heartbeats.topic.replication.factor
+key.converter
+key.converter.plugin.version
+metric.names.formats
+metric.reporters
+name
+offset-syncs.topic.location
+offset-syncs.topic.replication.factor
+offset.lag.max
+predicates
+refresh.groups.enabled
+refresh.groups.interval.seconds
+refresh.topics.enabled
+refresh.topics.interval.seconds
+replication.factor
+replication.policy.class
+replication.policy.internal.topic.separator.enabled
+replication.policy.separator
+source.cluster.alias
+sync.group.offsets.enabled
+sync.group.offsets.interval.seconds
+sync.topic.acls.enabled
+sync.topic.acls.interval.seconds
+sync.topic.configs.enabled
+sync.topic.configs.interval.seconds
+target.cluster.alias
+tasks.max
+tasks.max.enforce
+topic.filter.class
+topics
+topics.exclude
+transforms
+value.converter
+value.converter.plugin.version
+"""
+"""Settings of the three connectors in Kafka 4.3, without those of security."""
 
 
 def flow_of(**settings: str) -> Flow:
@@ -51,6 +115,9 @@ def test_policies_of_names() -> None:
     policy = "replication.policy.class"
     assert flow_of(**{policy: f"{java}IdentityReplicationPolicy"}).names is Names.IDENTITY
     assert flow_of(**{"replication.policy.separator": "_"}).separator == "_"
+    assert flow_of(**{"replication.policy.separator": "_"}).internal_separator == "_"
+    dots = {"replication.policy.internal.topic.separator.enabled": "false"}
+    assert flow_of(**{"replication.policy.separator": "_"}, **dots).internal_separator == "."
     with pytest.raises(InvalidArgument, match=r"com\.example\.Own"):
         flow_of(**{policy: "com.example.Own"})
 
@@ -77,6 +144,7 @@ def test_settings_of_groups_and_topics() -> None:
             "A->B.enabled": "true",
             "sync.group.offsets.enabled": "true",
             "emit.heartbeats.enabled": "false",
+            "heartbeats.replication.enabled": "false",
             "groups": "billing-.*",
             "groups.exclude": "billing-test",
             "sync.group.offsets.interval.seconds": "5",
@@ -88,6 +156,7 @@ def test_settings_of_groups_and_topics() -> None:
     ).flows
     assert found.groups.commit
     assert not found.groups.emit_heartbeats
+    assert not found.flow.replicate_heartbeats
     assert found.groups.interval_s == 5
     assert found.groups.includes("billing-1")
     assert not found.groups.includes("billing-test")
@@ -114,6 +183,14 @@ def test_what_is_not_used_is_named(setting: str, reason: str) -> None:
     (unused,) = parse({**BOTH, setting: "1"}).unused
     assert unused.name == setting
     assert reason in str(unused)
+
+
+def test_every_setting_of_mirror_maker_is_used_or_explained() -> None:
+    values = {"replication.policy.class": "DefaultReplicationPolicy"}
+    given = {name: values.get(name, "1") for name in OF_CONNECTORS.split()}
+    given |= {name: "true" for name in given if name.endswith(".enabled")}
+    unused = parse({**BOTH, **given}).unused
+    assert [str(each) for each in unused if "spelled right" in each.reason] == []
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import sys
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.mirror.flow import ClusterEnd, Flow
+from barnabas.mirror.groups.group_settings import GroupSettings
 from barnabas.mirror.names import remote_topic
 from tests.mirror.copies import make_topic
 from tests.mirror.running_flow import RunningFlow
@@ -34,14 +35,14 @@ def produce(end: ClusterEnd, topic: str, count: int) -> None:
             producer.send(topic, b"%d" % number, partition=0)
 
 
-def commit(end: ClusterEnd, topic: str, offset: int) -> None:
+def commit(end: ClusterEnd, topic: str, offset: int, group: str = GROUP) -> None:
     with barnabas.Admin(end.bootstrap_servers) as admin:
-        admin.set_group_offsets(GROUP, {TopicPartition(topic, 0): offset})
+        admin.set_group_offsets(group, {TopicPartition(topic, 0): offset})
 
 
-def committed(end: ClusterEnd, topic: str) -> int | None:
+def committed(end: ClusterEnd, topic: str, group: str = GROUP) -> int | None:
     with barnabas.Admin(end.bootstrap_servers) as admin:
-        offsets = admin.group_offsets(GROUP)
+        offsets = admin.group_offsets(group)
     return {name.topic: offset for name, offset in offsets.items()}.get(topic)
 
 
@@ -93,3 +94,46 @@ def test_lag_groups_comparison_and_failover(
     code, said = mirror("failover", flow, "--force")
     assert code == 0, said
     assert f"not copied: {topic}-0, offsets 100 to 104 (5 offsets)" in said
+
+
+def test_only_chosen_groups_fail_over_and_go_back_with_prefixes(
+    ends: tuple[ClusterEnd, ClusterEnd], topic: str
+) -> None:
+    source, target = ends
+    flow = Flow(source, target, topics=(topic,))
+    back = Flow(target, source, topics=(topic,))
+    copied, returned = remote_topic(flow, topic), remote_topic(back, topic)
+    for end, names in ((source, (topic, returned)), (target, (topic, copied))):
+        for name in names:
+            make_topic(end, name)
+    chosen, other = f"chosen-{topic}", f"other-{topic}"
+    nothing = GroupSettings(include=())  # so that the command is the one that commits
+
+    produce(source, topic, 100)
+    for group in (chosen, other):
+        commit(source, topic, 60, group)
+    with (
+        RunningFlow(flow, {topic: 1}, nothing),
+        barnabas.Admin(target.bootstrap_servers) as admin,
+    ):
+        wait_until(lambda: any(admin.offsets(copied).values()), "nothing is copied")
+        code, said = mirror("failover", flow, "--groups", chosen)
+    assert code == 0, said
+    assert committed(target, copied, chosen) == 60
+    assert committed(target, copied, other) is None
+
+    produce(target, topic, 10)  # what producers write to B is in a topic of B
+    commit(target, copied, 90, chosen)
+    commit(target, topic, 4, chosen)
+    commit(target, copied, 70, other)
+    with RunningFlow(flow, {topic: 1}, nothing), RunningFlow(back, {topic: 1}, nothing):
+        code, said = mirror("failback", flow, "--groups", chosen, "--topics", topic)
+    assert code == 0, said
+    assert f"group {chosen}: ready" in said
+    assert other not in said
+    assert f"{source.name} can take over" in said
+    assert committed(source, topic, chosen) == 90
+    assert committed(source, returned, chosen) == 4
+    assert committed(source, topic, other) == 60
+    with barnabas.Admin(source.bootstrap_servers) as admin:
+        assert admin.offsets(topic)[TopicPartition(topic, 0)] == 100, "nothing has come twice"

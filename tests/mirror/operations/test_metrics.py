@@ -88,7 +88,7 @@ def test_metrics_say_what_status_says(ends: Ends, topic: str) -> None:
         found = wait_until(is_copied, lambda: f"{seen}")
         assert found["barnabas_mirror_records_total", named] == 100
         assert found["barnabas_mirror_bytes_total", named] > 100
-        assert found["barnabas_mirror_rounds_total", named] >= 1
+        assert found["barnabas_mirror_reports_total", named] >= 1
         assert found["barnabas_mirror_status_known", named] == 1
         assert found["barnabas_mirror_source_reachable", named] == 1
         assert found["barnabas_mirror_heartbeat_age_seconds", named] >= 0

@@ -5,10 +5,9 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.errors import UnknownTopic
 from barnabas.mirror.flow import Flow, Names
-from barnabas.mirror.formats.internal_topics import offset_syncs_topic
 from barnabas.mirror.groups.stored_syncs import restore
 from barnabas.mirror.groups.topic_records import TopicReader
-from barnabas.mirror.names import upstream_topic
+from barnabas.mirror.names import syncs_topic_of, upstream_topic
 from barnabas.mirror.offsets.translations import Translations
 from barnabas.mirror.positions import fetch_positions
 
@@ -20,7 +19,7 @@ class BackwardRoute:
         self.flow = flow
         self.translations = Translations()
         self._source = source
-        self._reader = TopicReader(source, offset_syncs_topic(flow.source.name))
+        self._reader = TopicReader(source, syncs_topic_of(flow))
 
     async def refresh(self) -> None:
         restore(self.flow, await self._reader.read_new(), self.translations)
@@ -53,5 +52,6 @@ def backward_flow(flow: Flow) -> Flow | None:
         target=flow.source,
         names=flow.names,
         separator=flow.separator,
+        separates_internal=flow.separates_internal,
         provenance=flow.provenance,
     )

@@ -10,13 +10,10 @@ from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.formats.checkpoint import CheckpointRecord
 from barnabas.mirror.formats.heartbeat import HeartbeatRecord
-from barnabas.mirror.formats.internal_topics import (
-    HEARTBEATS_TOPIC,
-    checkpoints_topic,
-    offset_syncs_topic,
-)
+from barnabas.mirror.formats.internal_topics import HEARTBEATS_TOPIC
 from barnabas.mirror.groups.stored_syncs import sync_of
 from barnabas.mirror.groups.topic_records import make_internal_topic
+from barnabas.mirror.names import checkpoints_topic_of, syncs_topic_of
 from barnabas.mirror.offsets.translations import Translations
 
 
@@ -27,8 +24,8 @@ class InternalWriter:
         self._flow = flow
         self._cluster = cluster
         self._producer = RecordProducer(cluster, linger_ms=0, auto_create=False)
-        self._syncs_topic = offset_syncs_topic(flow.source.name)
-        self._checkpoints_topic = checkpoints_topic(flow.source.name, flow.separator)
+        self._syncs_topic = syncs_topic_of(flow)
+        self._checkpoints_topic = checkpoints_topic_of(flow)
         self._made: set[str] = set()
 
     async def __aenter__(self) -> Self:
@@ -43,35 +40,48 @@ class InternalWriter:
     ) -> None:
         await self._producer.__aexit__(kind, error, trace)
 
-    async def make_topics(self) -> None:
-        """Make the topics of syncs and checkpoints, so that others find them, even empty."""
-        for topic in (self._syncs_topic, self._checkpoints_topic):
-            await self._make(topic)
+    async def make_syncs_topic(self) -> None:
+        """Make the topic of syncs, by whose name stop requests and notes are kept, too."""
+        await self._make(self._syncs_topic)
 
     async def write_syncs(
         self, translations: Translations, source_ends: Mapping[TopicPartition, int]
     ) -> None:
-        """Store what has changed."""
-        for partition, translation in translations.take_changed():
-            record, headers = sync_of(partition, translation, source_ends.get(partition))
-            await self._producer.send(
-                self._syncs_topic, record.value, key=record.key, headers=headers, partition=0
-            )
-        await self._producer.flush()
+        """Store what has changed; what is refused is tried again the next time."""
+        await self.make_syncs_topic()
+        with translations.changes() as changes:
+            sent = []
+            for partition, translation in changes:
+                record, headers = sync_of(partition, translation, source_ends.get(partition))
+                key, value = record.key, record.value
+                sent.append(
+                    await self._producer.send(
+                        self._syncs_topic, value, key=key, headers=headers, partition=0
+                    )
+                )
+            for each in sent:
+                await each
 
     async def write_checkpoints(self, checkpoints: Iterable[CheckpointRecord]) -> None:
-        """Say how far groups are."""
-        for record in checkpoints:
+        """Say how far groups are. The topic is made even if there are none, for others to find."""
+        await self._make(self._checkpoints_topic)
+        sent = [
             await self._producer.send(
                 self._checkpoints_topic, record.value, key=record.key, partition=0
             )
-        await self._producer.flush()
+            for record in checkpoints
+        ]
+        for each in sent:
+            await each
 
     async def write_heartbeat(self, heartbeat: HeartbeatRecord) -> None:
         """Say that a flow is alive."""
         await self._make(HEARTBEATS_TOPIC)
-        await self._producer.send(HEARTBEATS_TOPIC, heartbeat.value, key=heartbeat.key, partition=0)
-        await self._producer.flush()
+        await (
+            await self._producer.send(
+                HEARTBEATS_TOPIC, heartbeat.value, key=heartbeat.key, partition=0
+            )
+        )
 
     async def _make(self, topic: str) -> None:
         if topic not in self._made:

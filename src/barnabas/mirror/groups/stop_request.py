@@ -10,7 +10,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
 from barnabas.errors import BarnabasError
 from barnabas.mirror.flow import Flow
-from barnabas.mirror.formats.internal_topics import offset_syncs_topic
+from barnabas.mirror.names import syncs_topic_of
 
 
 class MirrorStopped(BarnabasError):  # noqa: N818 - says what has happened
@@ -23,7 +23,7 @@ class StopRequest:
     def __init__(self, flow: Flow, target: ClusterClient) -> None:
         self._target = target
         self._group = f"{flow.group_id}.stop"
-        self._place = TopicPartition(offset_syncs_topic(flow.source.name), 0)
+        self._place = TopicPartition(syncs_topic_of(flow), 0)
 
     async def number(self) -> int:
         """How often the flow was stopped."""

@@ -11,7 +11,7 @@ the replication factor of the target's brokers, and ACLs are copied only where t
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from barnabas.client.connect.security_settings import SECURITY_SETTINGS
 from barnabas.errors import InvalidArgument
@@ -58,7 +58,8 @@ def parse(properties: Mapping[str, str], only: Collection[str] = ()) -> MirrorMa
     for name in only:
         if name not in enabled:
             raise InvalidArgument(f"the file enables no flow {name}; it has {', '.join(enabled)}")
-    flows = [configured_flow(settings, (f"{name}.", ""), *enabled[name]) for name in enabled]
+    found = [configured_flow(settings, (f"{name}.", ""), *enabled[name]) for name in enabled]
+    flows = [replace(each, flow=replace(each.flow, clusters=clusters)) for each in found]
     return MirrorMakerFile(
         tuple(each for each in flows if not only or each.flow.name in only),
         tuple(unused_settings(settings.unused, clusters)),
@@ -101,6 +102,8 @@ def configured_flow(
     configs = settings.names(levels, "config.properties.exclude", "config.properties.blacklist")
     refresh_s = settings.number(levels, "refresh.topics.interval.seconds")
     syncs_configs = settings.boolean(levels, "sync.topic.configs.enabled")
+    separates = settings.boolean(levels, "replication.policy.internal.topic.separator.enabled")
+    heartbeats = settings.boolean(levels, "heartbeats.replication.enabled")
     flow = Flow(
         source,
         target,
@@ -108,11 +111,13 @@ def configured_flow(
         DEFAULT_EXCLUDED if excluded is None else excluded,
         names=_policy(settings, levels),
         separator=settings.text(levels, "replication.policy.separator") or Flow.separator,
+        separates_internal=separates is not False,
         replication_factor=settings.number(levels, "replication.factor"),
         sync_configs=syncs_configs is not False,
         exclude_configs=configs or (),
         sync_acls=settings.boolean(levels, "sync.topic.acls.enabled") is True,
         refresh_s=Flow.refresh_s if refresh_s is None else float(refresh_s),
+        replicate_heartbeats=heartbeats is not False,
     )
     return ConfiguredFlow(flow, _groups(settings, levels, commits_groups))
 

@@ -1,4 +1,4 @@
-"""Why a setting of Mirror Maker 2 is not used: nobody should have to guess."""
+"""Why a setting of Mirror Maker 2 is not used: no user should have to guess."""
 
 import re
 from collections.abc import Iterable
@@ -35,6 +35,11 @@ _REASONS = (
     (
         r"refresh\..*|sync\..*interval\.seconds|emit\..*interval\.seconds",
         "looked at together with topics or groups",
+    ),
+    (r"use\.incremental\.alter\.configs", "settings are always altered one by one"),
+    (
+        r"(source|target)\.cluster\.(alias|bootstrap\.servers)",
+        "clusters are named by the line clusters = A, B",
     ),
     (r"enabled", "write it for each flow: A->B.enabled = true"),
     (

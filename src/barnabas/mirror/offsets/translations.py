@@ -1,6 +1,7 @@
 """Translation of offsets of all partitions of a flow, by their names on both sides."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.mirror.offsets.segment import Segment
@@ -61,11 +62,20 @@ class Translations:
         back = None if source is None else self._by_source[source].invert(offset)
         return None if source is None or back is None else (source, back)
 
-    def take_changed(self) -> Iterator[tuple[TopicPartition, Translation]]:
-        """The partitions with syncs since the last call."""
-        changed, self._changed = sorted(self._changed), set()
-        for source in changed:
-            yield source, self._by_source[source]
+    @contextmanager
+    def changes(self) -> Iterator[list[tuple[TopicPartition, Translation]]]:
+        """The partitions with syncs since the last time.
+
+        Unless the block ends well, which stores them, they are among the changes of the next time.
+        """
+        changed, self._changed = self._changed, set()
+        is_stored = False
+        try:
+            yield [(source, self._by_source[source]) for source in sorted(changed)]
+            is_stored = True
+        finally:
+            if not is_stored:
+                self._changed |= changed
 
     def _of(self, source: TopicPartition, target: TopicPartition) -> Translation:
         if self._targets.get(source) != target:

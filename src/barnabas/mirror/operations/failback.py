@@ -11,7 +11,7 @@ until neither flow has anything left, and takes groups back.
 """
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -25,9 +25,14 @@ from barnabas.mirror.groups.group_sync import GroupSync, SyncedGroup
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.operations.failover import remembered_ends
 from barnabas.mirror.operations.mirror_clients import MirrorClients
+from barnabas.mirror.operations.never_copied import never_copied
 from barnabas.mirror.operations.status import collect_status
-from barnabas.mirror.operations.stored_translations import stored_translations
+from barnabas.mirror.operations.stored_translations import (
+    await_stored_syncs,
+    stored_translations,
+)
 from barnabas.mirror.positions import fetch_positions
+from barnabas.quantities import counted, some
 
 _LOOK_S = 0.5
 
@@ -47,7 +52,7 @@ def returning_flow(flow: Flow) -> Flow:
             f"flow {flow.name} keeps names without provenance, so what came from "
             f"{flow.source.name} can't be told from what did not: run both flows with --provenance"
         )
-    return back
+    return replace(back, topics=flow.topics, exclude=flow.exclude)
 
 
 async def prepare(flow: Flow, clients: MirrorClients) -> dict[TopicPartition, int]:
@@ -79,28 +84,44 @@ async def complete(
     *,
     wait_s: float = 60.0,
 ) -> FailbackReport:
-    """Wait for both flows, and take groups back. Raises `InvalidArgument` if records are left."""
+    """Wait for both flows, and take groups back. Raises `InvalidArgument` if records are left.
+
+    The flow's topics are those that both flows have to copy.
+    """
     back = returning_flow(flow)
     source = clients.required_source()
     backwards = MirrorClients(clients.target, source)
     deadline = monotonic() + wait_s
     while True:
-        found = [
-            await collect_status(each, them) for each, them in ((flow, clients), (back, backwards))
-        ]
-        # A flow that has no positions has never run.
-        left = {each.flow: each.lag for each in found if each.lag != 0 or not each.partitions}
+        left = [*await _left(flow, clients), *await _left(back, backwards)]
         if not left:
             break
         if monotonic() > deadline:
-            said = ", ".join(f"{name}: {lag}" for name, lag in left.items())
             raise InvalidArgument(
-                f"offsets are not copied after {wait_s:g} s ({said}): stop the producers of "
-                f"{flow.target.name}, and check that both flows run"
+                f"not everything is copied after {wait_s:g} s ({'; '.join(left)}): stop the "
+                f"producers of {flow.target.name}, check that both flows run, and give --topics "
+                "and --exclude as to `mirror run`"
             )
         await asyncio.sleep(_LOOK_S)
+    await asyncio.gather(await_stored_syncs(flow, clients.target), await_stored_syncs(back, source))
     forth = BackwardRoute(flow, clients.target)
     await forth.refresh()
     routes = Routes(await stored_translations(back, source), forth.translations)
     sync = GroupSync(settings or GroupSettings(), clients.target, source, routes)
     return FailbackReport((await sync.sync(monotonic())).groups)
+
+
+async def _left(flow: Flow, clients: MirrorClients) -> list[str]:
+    """What a flow has yet to copy, in words."""
+    found = await collect_status(flow, clients)
+    missing = await never_copied(flow, clients)
+    left = []
+    if not found.mirrored:
+        left.append(f"{flow.name} has copied nothing yet")
+    elif found.lag is None:
+        left.append(f"{flow.name} has a partition that {flow.source.name} does not have")
+    elif found.lag:
+        left.append(f"{flow.name}: {counted(found.lag, 'offset')}")
+    if missing:
+        left.append(f"{flow.name} has copied nothing of {some(missing)}")
+    return left

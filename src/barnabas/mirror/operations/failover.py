@@ -35,7 +35,10 @@ from barnabas.mirror.operations.status import (
     group_statuses,
     read_checkpoints,
 )
-from barnabas.mirror.operations.stored_translations import stored_translations
+from barnabas.mirror.operations.stored_translations import (
+    await_stored_syncs,
+    stored_translations,
+)
 from barnabas.mirror.positions import abort_open_transactions, fetch_positions
 
 _LOOK_S = 0.5
@@ -75,15 +78,18 @@ async def failover(
 ) -> FailoverReport:
     """Let the target take over.
 
-    Raises `InvalidArgument` if lag is left and `force` is not set, or if the flow was never run.
+    Raises `InvalidArgument` if lag is left and `force` is not set, or if the flow has copied
+    nothing: heartbeats flow even if no topic of `mirror run --topics` exists.
     """
-    if not await fetch_positions(clients.target, flow):
+    if not (await collect_status(flow, clients)).mirrored:
         raise InvalidArgument(
             f"the flow from {flow.source.name} to {flow.target.name} has copied nothing into "
-            f"{flow.target.name}: give the names of clusters, and --names, as to `mirror run`"
+            f"{flow.target.name}: give the names of clusters, and --names, as to `mirror run`, "
+            "and check that its --topics name topics that exist"
         )
     if clients.source is not None and not force:
         await _await_lag(flow, clients, wait_s)
+        await await_stored_syncs(flow, clients.target)
     await StopRequest(flow, clients.target).send()
     rolled_back = await abort_open_transactions(clients.target, flow)
     await _make_groups_ready(flow, clients, settings or GroupSettings())
@@ -91,8 +97,8 @@ async def failover(
     found = await collect_status(flow, clients)
     return FailoverReport(
         found.is_source_reachable,
-        [each for each in found.partitions if each.lag],
-        [each for each in found.partitions if each.lag is None],
+        [each for each in found.mirrored if each.lag],
+        [each for each in found.mirrored if each.lag is None],
         await group_statuses(flow, clients.target),
         rolled_back,
     )

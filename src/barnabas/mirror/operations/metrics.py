@@ -1,7 +1,7 @@
 """Metrics of mirrors: what `barnabas mirror status` shows, for Prometheus.
 
 Lag and groups are looked up at each scrape, by the code that `status` runs, so that both say the
-same. Counters are of this process, from the reports of its rounds.
+same. Counters are of this process, from the reports of tasks.
 """
 
 import asyncio
@@ -24,9 +24,11 @@ _OF_GROUP = ("flow", "group", "topic", "partition")
 
 RECORDS = counter("barnabas_mirror_records_total", "Records copied by this process.", "flow")
 BYTES = counter("barnabas_mirror_bytes_total", "Bytes of batches copied.", "flow")
-ROUNDS = counter("barnabas_mirror_rounds_total", "Rounds finished.", "flow")
+REPORTS = counter(
+    "barnabas_mirror_reports_total", "Reports of tasks: each makes one a second.", "flow"
+)
 PROBLEMS = gauge(
-    "barnabas_mirror_problems", "Warnings of the last round.", "flow", alarm="above 0 for long"
+    "barnabas_mirror_problems", "Warnings at present.", "flow", alarm="above 0 for long"
 )
 STATUS_KNOWN = gauge(
     "barnabas_mirror_status_known",
@@ -69,28 +71,28 @@ GROUP_COMMITTED = gauge(
 )
 
 METRICS = (
-    *(RECORDS, BYTES, ROUNDS, PROBLEMS, STATUS_KNOWN, SOURCE_REACHABLE, HEARTBEAT_AGE),
+    *(RECORDS, BYTES, REPORTS, PROBLEMS, STATUS_KNOWN, SOURCE_REACHABLE, HEARTBEAT_AGE),
     *(LAG, LAG_SECONDS, POSITION, GROUP_UPSTREAM, GROUP_TRANSLATED, GROUP_COMMITTED),
 )
 
 
 class FlowMetrics:
-    """Metrics of one flow. A listener of its rounds; scrapes may come from another thread."""
+    """Metrics of one flow. A listener of its reports; scrapes may come from another thread."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._records = 0
         self._bytes = 0
-        self._rounds = 0
-        self._problems = 0
+        self._reports = 0
+        self._problems: set[str] = set()
         self._status: MirrorStatus | None = None
         self._looked_at = -_FRESH_S
 
-    def on_round(self, report: RoundReport) -> None:
+    def on_report(self, report: RoundReport) -> None:
         self._records += report.records
         self._bytes += report.bytes
-        self._rounds += 1
-        self._problems = len(report.problems)
+        self._reports += 1
+        self._problems = set(report.problems)
 
     async def refresh(self) -> None:
         """Look at both clusters, unless that was just done."""
@@ -108,8 +110,9 @@ class FlowMetrics:
         flow = self.flow.name
         samples.add(RECORDS, self._records, flow=flow)
         samples.add(BYTES, self._bytes, flow=flow)
-        samples.add(ROUNDS, self._rounds, flow=flow)
-        samples.add(PROBLEMS, self._problems, flow=flow)
+        samples.add(REPORTS, self._reports, flow=flow)
+        noted = () if self._status is None else self._status.problems
+        samples.add(PROBLEMS, len(self._problems.union(noted)), flow=flow)
         samples.add(STATUS_KNOWN, int(self._status is not None), flow=flow)
         if self._status is not None:
             _add_status(samples, self._status)
@@ -122,7 +125,7 @@ async def scraped(flows: Iterable[FlowMetrics]) -> list[bytes]:
     await asyncio.gather(*(each.refresh() for each in found))
     for each in found:
         each.add_to(samples)
-    return samples.encoded()
+    return list(samples.encoded())
 
 
 def _add_status(samples: Samples, status: MirrorStatus) -> None:

@@ -17,18 +17,20 @@ from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
-from barnabas.errors import UnknownTopic
+from barnabas.errors import NotAuthorized, UnknownTopic
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.formats.checkpoint import CheckpointRecord, decode_checkpoint
 from barnabas.mirror.formats.heartbeat import decode_heartbeat
-from barnabas.mirror.formats.internal_topics import (
-    HEARTBEATS_TOPIC,
-    checkpoints_topic,
-    offset_syncs_topic,
-)
+from barnabas.mirror.formats.internal_topics import HEARTBEATS_TOPIC
+from barnabas.mirror.groups.driver_note import DriverNote, StoredNote
 from barnabas.mirror.groups.stored_syncs import stored_sync
 from barnabas.mirror.groups.topic_records import TopicReader
-from barnabas.mirror.names import upstream_topic
+from barnabas.mirror.names import (
+    checkpoints_topic_of,
+    is_heartbeats,
+    syncs_topic_of,
+    upstream_topic,
+)
 from barnabas.mirror.operations.mirror_clients import MirrorClients
 from barnabas.mirror.positions import fetch_positions
 from barnabas.records.columns.schema import PARTITION, TIMESTAMP, TOPIC
@@ -49,6 +51,8 @@ class PartitionStatus:
     """Where the source ends, or ended when it was last seen."""
     lag_seconds: float | None
     offsets_per_second: float | None
+    is_heartbeats: bool = False
+    """Whether the mirror writes it itself, once a second, so that it does not count as lag."""
 
     @property
     def lag(self) -> int | None:
@@ -79,15 +83,27 @@ class MirrorStatus:
     flow: str
     is_source_reachable: bool
     heartbeat_age_seconds: float | None
-    """Since the driver has said that it is alive; None if it never has."""
+    """Since the driver has said that it is alive; None if it never has, as where heartbeats are
+    not allowed."""
+    problems: list[str] = field(default_factory=list)
+    """What the driver has last said to go wrong."""
+    problems_age_seconds: float | None = None
+    """Since it has said so; None if nothing goes wrong."""
     partitions: list[PartitionStatus] = field(default_factory=list)
     groups: list[GroupStatus] = field(default_factory=list)
 
     @property
+    def mirrored(self) -> list[PartitionStatus]:
+        """All partitions but those of heartbeats. A flow without them has copied nothing."""
+        return [each for each in self.partitions if not each.is_heartbeats]
+
+    @property
     def lag(self) -> int | None:
-        """Of all partitions; None if that of one is not known."""
-        lags = [each.lag for each in self.partitions]
-        return None if None in lags else sum(each for each in lags if each is not None)
+        """Of what is mirrored; None if that of one partition is not known, or nothing is copied."""
+        lags = [each.lag for each in self.mirrored]
+        if not lags or None in lags:
+            return None
+        return sum(each for each in lags if each is not None)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -118,13 +134,17 @@ async def collect_status(flow: Flow, clients: MirrorClients, window_s: float = 0
             end := ends.get(here),
             0.0 if end is not None and end <= begun[here] else ages.get(here),
             (begun[here] - first[there].offset) / window_s if window_s and there in first else None,
+            is_heartbeats(flow, here.topic),
         )
         for here, there in sorted(places.items())
     ]
+    note = await DriverNote(flow, clients.target).read() or StoredNote(0, [])
     return MirrorStatus(
         flow.name,
         clients.source is not None,
         await _heartbeat_age(flow, clients.target),
+        note.problems,
+        _age_s(note.timestamp_ms) if note.problems else None,
         partitions,
         await group_statuses(flow, clients.target),
     )
@@ -136,7 +156,7 @@ async def source_ends(
     """Where partitions of the source end, or ended when they were last seen."""
     if clients.source is not None:
         return await _listed_ends(clients.source, partitions)
-    reader = TopicReader(clients.target, offset_syncs_topic(flow.source.name))
+    reader = TopicReader(clients.target, syncs_topic_of(flow))
     stored = [stored_sync(record) for record in await reader.read_new()]
     return {
         each.partition: each.source_end
@@ -166,7 +186,7 @@ async def _listed_ends(
 
 async def read_checkpoints(flow: Flow, target: ClusterClient) -> list[CheckpointRecord]:
     """The last checkpoints of all groups."""
-    reader = TopicReader(target, checkpoints_topic(flow.source.name, flow.separator))
+    reader = TopicReader(target, checkpoints_topic_of(flow))
     last: dict[tuple[str, TopicPartition], CheckpointRecord] = {}
     for record in await reader.read_new():
         if record.value is not None:
@@ -218,10 +238,18 @@ async def _ages(
 
 
 async def _heartbeat_age(flow: Flow, target: ClusterClient) -> float | None:
+    try:
+        found = await TopicReader(target, HEARTBEATS_TOPIC).read_new()
+    except NotAuthorized:
+        return None  # everything else can be shown
     last = None
-    for record in await TopicReader(target, HEARTBEATS_TOPIC).read_new():
+    for record in found:
         if record.value is not None:
             read = decode_heartbeat(record.key, record.value)
             if (read.source, read.target) == (flow.source.name, flow.target.name):
                 last = read.timestamp_ms
-    return None if last is None else max(0.0, datetime.now(UTC).timestamp() - last / 1000)
+    return None if last is None else _age_s(last)
+
+
+def _age_s(timestamp_ms: int) -> float:
+    return max(0.0, datetime.now(UTC).timestamp() - timestamp_ms / 1000)

@@ -15,8 +15,9 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import Flow
-from barnabas.mirror.names import upstream_topic
+from barnabas.mirror.names import is_heartbeats, upstream_topic
 from barnabas.mirror.operations.comparison import Comparison, DigestedRecord, compare
 from barnabas.mirror.operations.mirror_clients import MirrorClients
 from barnabas.mirror.positions import fetch_positions
@@ -33,14 +34,25 @@ async def verify(
     topics: Collection[str] = (),
     last: int = 1_000_000,
 ) -> list[Comparison]:
-    """Compare the last records of each partition, of all topics if none are named."""
+    """Compare the last records of each partition, of all topics if none are named.
+
+    Raises `InvalidArgument` if there is nothing to compare: that is not equality.
+    """
     source = clients.required_source()
-    found = []
+    found: list[Comparison] = []
     for there, position in sorted((await fetch_positions(clients.target, flow)).items()):
         topic = upstream_topic(flow, there.topic)
         if topic is not None and (not topics or topic in topics):
             here = TopicPartition(topic, there.partition)
             found.append(await _verify(flow, clients.target, source, here, there, position, last))
+    compared = {each.topic for each in found}
+    missing = sorted(set(topics) - compared)
+    if missing or all(is_heartbeats(flow, each) for each in compared):
+        what = f"of topic {missing[0]}" if missing else "yet"
+        raise InvalidArgument(
+            f"the flow from {flow.source.name} to {flow.target.name} has copied nothing {what}: "
+            "give the names of clusters, and --names, as to `mirror run`, and wait until it copies"
+        )
     return found
 
 
