@@ -4,6 +4,7 @@ Every record goes through its bytes into an image of its own, which has to stay 
 controller's.
 """
 
+from collections.abc import Sequence
 from itertools import count
 from typing import TypeVar
 
@@ -46,6 +47,7 @@ from barnabas.wire.messages.broker_heartbeat import (
 from barnabas.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
+    Feature,
     Listener,
 )
 from barnabas.wire.messages.create_topics import (
@@ -173,12 +175,14 @@ class SmallCluster:
         previous_epoch: int = -1,
         log_dir: bytes | None = None,
         incarnation: int = 0,
+        features: Sequence[Feature] = (),
     ) -> BrokerRegistrationResponse:
         request = BrokerRegistrationRequest(
             broker_id,
             "cluster",
             incarnation.to_bytes(16, "big"),
             [Listener("PLAINTEXT", self.hosts.get(broker_id, f"host-{broker_id}"), 9092)],
+            list(features),
             rack=self.racks.get(broker_id),
             log_dirs=[log_dir or directory(broker_id)],
             previous_broker_epoch=previous_epoch,

@@ -185,6 +185,44 @@ def test_leadership_goes_back_soon_after_a_return() -> None:
     assert [cluster.state(index) for index in (0, 1)] == [(1, [1, 2])] * 2
 
 
+def test_leadership_does_not_go_to_a_broker_that_learns_nothing() -> None:
+    """Its disk is full: it would not know that it leads."""
+    config = balanced(leader_imbalance_check_interval_ms=1000, leader_return_delay_ms=10_000)
+    cluster = SmallCluster(2, config)
+    cluster.create([1, 2])
+    return_of(cluster, 1)
+    cluster.set_isr([1, 2])
+    replayed = cluster.end_offset
+    cluster.create([2], name="another")
+    for _ in range(2):
+        cluster.beat(1, offset=replayed)
+    cluster.tick(1000 - cluster.now_ms)
+    assert cluster.state() == (2, [1, 2])
+    assert cluster.elect(PREFERRED) == ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert cluster.state() == (2, [1, 2])
+    cluster.beat(1)
+    cluster.tick(1000)
+    assert cluster.state() == (1, [1, 2])
+
+
+def test_a_broker_that_was_behind_is_looked_at_again_soon() -> None:
+    cluster = SmallCluster(
+        2, balanced(leader_imbalance_check_interval_ms=100_000, leader_return_delay_ms=500)
+    )
+    cluster.create([1, 2])
+    return_of(cluster, 1)
+    cluster.set_isr([1, 2])
+    replayed = cluster.end_offset
+    cluster.create([2], name="another")
+    for _ in range(2):
+        cluster.beat(1, offset=replayed)
+    cluster.tick(500)
+    assert cluster.state() == (2, [1, 2])
+    cluster.beat(1)
+    cluster.tick(500)
+    assert cluster.state() == (1, [1, 2])
+
+
 def test_and_is_looked_at_now_and_then() -> None:
     config = balanced(leader_imbalance_check_interval_ms=1000, leader_return_delay_ms=10_000)
     cluster = SmallCluster(2, config)

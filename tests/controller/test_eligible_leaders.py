@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.controller.lost_replicas import OFFLINE_DIRECTORY
+from barnabas.controller.lost_replicas import OFFLINE_DIRECTORY, UNWRITABLE_DIRECTORY
 from barnabas.controller.replica_ends import ReplicaEnd
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.incremental_alter_configs import (
@@ -175,6 +175,42 @@ def test_and_stays_if_nobody_is() -> None:
     assert cluster.lose(1, directory=OFFLINE_DIRECTORY) == refused
     assert not cluster.beat(1).is_fenced
     assert eligible(cluster) == (1, [1], [])
+
+
+def test_a_leader_that_can_not_append_is_replaced(cluster: SmallCluster) -> None:
+    assert cluster.lose(1, directory=UNWRITABLE_DIRECTORY) == 0
+    assert eligible(cluster) == (2, [2, 3], [])
+    assert cluster.partition().leader_recovery_state == 0
+
+
+def test_it_has_all_records_so_it_is_eligible_when_the_set_is_too_small(
+    cluster: SmallCluster,
+) -> None:
+    cluster.set_isr([1, 2])
+    assert cluster.lose(1, directory=UNWRITABLE_DIRECTORY) == 0
+    assert eligible(cluster) == (2, [2], [1])
+
+
+def test_the_set_does_not_shrink_to_one_that_may_be_dead() -> None:
+    cluster = SmallCluster(2)
+    cluster.create([1, 2], **{"min.insync.replicas": "1"})
+    assert cluster.lose(1, directory=UNWRITABLE_DIRECTORY) == 0
+    assert eligible(cluster) == (2, [1, 2], [])
+    assert cluster.lose(1, directory=UNWRITABLE_DIRECTORY) == 0, "the new leader removes it"
+    assert eligible(cluster) == (2, [1, 2], [])
+
+
+def test_it_stays_if_no_other_in_sync_is_up(cluster: SmallCluster) -> None:
+    cluster.kill(2, 3)
+    refused = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    assert cluster.lose(1, directory=UNWRITABLE_DIRECTORY) == refused
+    assert eligible(cluster) == (1, [1], [2, 3])
+
+
+def test_a_follower_that_can_not_append_leaves(cluster: SmallCluster) -> None:
+    assert cluster.lose(3, directory=UNWRITABLE_DIRECTORY) == 0
+    assert eligible(cluster) == (1, [1, 2], [])
+    assert cluster.lose(3, directory=UNWRITABLE_DIRECTORY) == 0, "it has left already"
 
 
 def test_a_new_controller_holds_the_elections_that_were_under_way() -> None:

@@ -18,6 +18,7 @@ from barnabas.broker.handlers import delete_records, fetch, list_offsets, produc
 from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.peers import PeerUnavailable
+from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.replica.flusher import Flusher
 from barnabas.broker.replica.isr_changes import IsrChanges
 from barnabas.broker.replica.partition import Partition
@@ -180,6 +181,7 @@ class Node:
         self.authorization = OPEN
         self.connections = ConnectionCount()
         self.lifecycle = BrokerLifecycle()
+        self.request_errors = RequestErrors()
         self.rack = cluster.racks.get(node_id)
         self.image = MetadataImage()
         self.epoch = -1

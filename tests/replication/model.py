@@ -186,6 +186,9 @@ class Model:
             or node.broker_epoch != fetch.broker_epoch
             or node.known.leader_epoch != fetch.leader_epoch
             or len(node.records) != fetch.offset
+            # A node has one fetch under way for each leader, so no answer to an earlier one, with
+            # other records of the same number, can reach it.
+            or node.last_epoch != fetch.last_epoch
         ):
             return
         if answer.diverging is not None:

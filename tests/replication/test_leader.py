@@ -195,3 +195,19 @@ def test_a_new_leader_speaks_for_members_whom_it_has_not_heard_yet() -> None:
     change = state.propose(10, 10, now_ms=0)
     assert change is not None
     assert change.isr == (IsrMember(1, 11), IsrMember(3, 13))
+
+
+def test_who_was_removed_by_the_controller_has_to_catch_up_to_join_again() -> None:
+    """As a follower whose disk is full: it fetches, and stores nothing."""
+    state = leading(1, 2, 3)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    state.end_moves(10, now_ms=100)
+    fetch(state, 2, 12, 12, now_ms=101)
+    assert state.high_watermark(12, 12, 102) == 10
+    state.assigned([1, 2, 3], [1, 2], 8, 103)
+    fetch(state, 3, 10, 12, now_ms=104)
+    assert not state.can_join(3, 10, 12, 104)
+    assert state.high_watermark(12, 12, 104) == 12
+    fetch(state, 3, 12, 12, now_ms=105)
+    assert state.can_join(3, 12, 12, 105)

@@ -52,7 +52,7 @@ VARIANTS: dict[str, Variant] = {
         first_seed=71,
     ),
     "answer heartbeats before they are stored": _variant(
-        patch.object(ModernGroup, "answer", _answer_at_once), emphasis="kills", first_seed=56
+        patch.object(ModernGroup, "answer", _answer_at_once), emphasis="kills", first_seed=96
     ),
     "end sessions of members too early": _variant(
         patch.object(ModernGroup, "touch", _touch_briefly), emphasis="pauses"

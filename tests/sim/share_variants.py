@@ -48,7 +48,7 @@ def _release_nothing(self: SharePartition, *_: object) -> bool:
 def _write_of_any_leader(
     self: ShareStateShard, key: SharePartitionKey, asked: PartitionData, *further: Any
 ) -> ErrorCode:
-    state = self._state(key)
+    state = self._pending.get(key)
     if state is not None:
         asked.leader_epoch = max(asked.leader_epoch, state.leader_epoch)
         asked.state_epoch = max(asked.state_epoch, state.state_epoch)

@@ -43,6 +43,7 @@ from barnabas.sim.profile import NOTICED, SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import (
     consumer_group_variants,
+    release_variants,
     replay_variants,
     schedules,
     share_variants,
@@ -260,6 +261,9 @@ def _lost_or_not(*arguments: Any, **_: Any) -> None:
     partition_changes.change_partition(*arguments)
 
 
+_unflushed_end = property(lambda partition: partition.log.log_end_offset)
+"""In place of what is flushed, for topics that set `flush.*`."""
+
 _EXAMINERS = (replica_role, replica_fetcher)
 
 VARIANTS: dict[str, Variant] = {
@@ -270,7 +274,7 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(Writer, "add", _durable_at_once)], "power", 38
     ),
     "forget the vote": Variant(
-        [patch.object(election, "may_vote", election.is_complete)], "elections", 104
+        [patch.object(election, "may_vote", election.is_complete)], "elections", 154
     ),
     "elect from outside the in-sync set": Variant(
         [patch.object(partition_changes, "elect_leader", _outsider_in_sync)], "kills"
@@ -278,7 +282,12 @@ VARIANTS: dict[str, Variant] = {
     "take replicas out of the set for a leader that may be dead": Variant(
         [patch.object(partition_changes, "elect_leader", _controller_shrinks)], "power"
     ),
-    "trust a disk that lost its tail": Variant([patch.object(DiskTrust, "read", _trust)], "power"),
+    "trust a disk that lost its tail": Variant(
+        [patch.object(DiskTrust, "read", _trust)], "power", 15
+    ),
+    "acknowledge before the flush when all lose power": Variant(
+        [patch.object(Partition, "_own_end_offset", _unflushed_end)], "blackout", 94
+    ),
     "leave a replica in sync that has lost something": Variant(
         [patch.object(lost_replicas, "_lose", lambda *_: None)], "power"
     ),
@@ -324,7 +333,7 @@ VARIANTS: dict[str, Variant] = {
         "kills",
     ),
     "never truncate": Variant(
-        [patch.object(replica_session, "FetchPartition", _NoEpochs)], "network"
+        [patch.object(replica_session, "FetchPartition", _NoEpochs)], "network", 23
     ),
     "let a follower of an earlier life join": Variant(
         [
@@ -353,6 +362,7 @@ VARIANTS: dict[str, Variant] = {
             patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
+        15,
     ),
     "take a log that has lost its first segment for one that begins later": Variant(
         [patch("barnabas.log.recovery.recovery.marked_start", _first_file)], "damage", 17
@@ -385,9 +395,10 @@ VARIANTS: dict[str, Variant] = {
             patch.object(run, "draw_profile", _rot_and_moves),
         ],
         "moves",
+        18,
     ),
     "believe a log after a loss of power that was not flushed": Variant(
-        [patch.object(Log, "is_flush_marked", _Always())], "power"
+        [patch.object(Log, "is_flush_marked", _Always())], "power", 12
     ),
     "leave the data directory's own name unsynced": Variant(
         [patch.object(data_directory, "_sync_name", lambda *_: None)], "power", 14
@@ -396,6 +407,7 @@ VARIANTS: dict[str, Variant] = {
     **replay_variants.VARIANTS,
     **consumer_group_variants.VARIANTS,
     **share_variants.VARIANTS,
+    **release_variants.VARIANTS,
 }
 
 

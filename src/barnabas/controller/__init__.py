@@ -11,5 +11,6 @@ once, and into the `MetadataImage` of every node when they are committed.
     topics.py create_partitions.py internal_topics.py                   topics
     configs.py alter_configs.py producer_ids.py                         configs, producer ids
     acls.py                                                             access rules
+    features/                                                           levels of features
     isr_changes.py lost_replicas.py elect_leaders.py reassignments.py leader_balance.py
 """

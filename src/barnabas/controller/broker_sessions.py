@@ -21,6 +21,11 @@ class BrokerSession:
     """How much the session was extended because the controller stalled."""
     metadata_offset: int = NOTHING_READ
     """How far it has replayed the metadata log."""
+    is_behind: bool = False
+    """Whether it has yet to replay what was in the metadata log at the heartbeat before: a full
+    disk may keep it from learning that it leads."""
+    seen_end_offset: int = 0
+    """The end of the metadata log at its last heartbeat."""
     caught_up_offset: int | None = None
     """How far it must have replayed to be unfenced: the end of the log at its first heartbeat."""
     leave_offset: int | None = None
@@ -44,6 +49,8 @@ class BrokerSessions:
         """A broker sent a heartbeat, with how far it has replayed."""
         session = self._sessions.setdefault(broker_id, BrokerSession(None))
         session.metadata_offset = metadata_offset
+        session.is_behind = metadata_offset < session.seen_end_offset
+        session.seen_end_offset = metadata_end_offset
         if session.caught_up_offset is None:
             session.caught_up_offset = metadata_end_offset
         return session
@@ -88,6 +95,10 @@ class BrokerSessions:
     def next_deadline_ms(self) -> int | None:
         deadlines = (session.deadline_ms for session in self._sessions.values())
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def behind(self) -> set[int]:
+        """The brokers that do not keep up with the metadata log."""
+        return {broker_id for broker_id, session in self._sessions.items() if session.is_behind}
 
     def have_replayed(self, broker_ids: Iterable[int], offset: int) -> bool:
         """Whether all of them have replayed the metadata log up to `offset`."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barnabas.controller.decision import Decision, Refusal
+from barnabas.metadata.client_metrics_configs import CLIENT_METRICS_CONFIGS, MATCH
 from barnabas.metadata.config_values import (
     LISTENER_PREFIX,
     ConfigDef,
@@ -15,12 +16,14 @@ from barnabas.metadata.config_values import (
 from barnabas.metadata.group_configs import GROUP_CONFIGS, bounds_of
 from barnabas.metadata.image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
     MetadataImage,
 )
 from barnabas.metadata.records import MetadataRecord
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
+from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import ConfigRecord
 
@@ -30,11 +33,11 @@ SOURCE_DYNAMIC_DEFAULT_BROKER = 3
 SOURCE_STATIC_BROKER = 4
 SOURCE_DEFAULT = 5
 SOURCE_BROKER_LOGGER = 6
+SOURCE_CLIENT_METRICS = 7
 SOURCE_GROUP = 8
 
 LOGGER_RESOURCE = 8
-CLIENT_METRICS_RESOURCE = 16
-"""Resources that Kafka has besides topics, brokers and groups."""
+"""The loggers of brokers; their levels are not in the metadata."""
 
 OPERATION_SET = 0
 OPERATION_DELETE = 1
@@ -182,6 +185,26 @@ def described_group_configs(
         yield DescribedConfig(config, False, chain[0].value, chain[0].source, chain)
 
 
+def described_client_metrics(image: MetadataImage, name: str) -> Iterable[DescribedConfig]:
+    """Every setting of a subscription to client metrics, whether it exists or not."""
+    own = image.configs.get((CLIENT_METRICS_RESOURCE, name), {})
+    for config in CLIENT_METRICS_CONFIGS.values():
+        chain = [Synonym(config.name, config.default, SOURCE_DEFAULT)]
+        if config.name in own:
+            chain.insert(0, Synonym(config.name, own[config.name], SOURCE_CLIENT_METRICS))
+        yield DescribedConfig(config, False, chain[0].value, chain[0].source, chain)
+
+
+def _check_match(value: str | None) -> None:
+    """Refuse patterns that can't be read."""
+    for item in _items(value):
+        name, _, pattern = item.partition("=")
+        try:
+            IdPattern(pattern)
+        except InvalidPattern as error:
+            raise Refusal(ErrorCode.INVALID_CONFIG, f"match: {name}: {error}") from None
+
+
 def _group_defaults(
     image: MetadataImage, broker: BrokerSettings, config: ConfigDef
 ) -> list[Synonym]:
@@ -261,6 +284,8 @@ def alter_configs(
         if in_force is None:
             in_force = _inherited(image, broker, resource_type, config)
         wanted[change.name] = _changed(config, change, in_force)
+        if config.name == MATCH and resource_type == CLIENT_METRICS_RESOURCE:
+            _check_match(wanted[change.name])
         if resource_type == GROUP_RESOURCE:
             _check_bounds(image, broker, config, wanted[change.name])
     records: list[MetadataRecord] = [
@@ -286,6 +311,10 @@ def _table(
         if not resource_name:
             raise Refusal(ErrorCode.INVALID_REQUEST, "the name of the group is empty")
         return GROUP_CONFIGS
+    if resource_type == CLIENT_METRICS_RESOURCE:
+        if not resource_name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "the name of the subscription is empty")
+        return CLIENT_METRICS_CONFIGS
     raise Refusal(ErrorCode.INVALID_REQUEST, f"resources of type {resource_type} have no settings")
 
 
@@ -294,6 +323,10 @@ def _unknown(resource_type: int, name: str, table: Mapping[str, ConfigDef]) -> R
     if resource_type == TOPIC_RESOURCE:
         # Kafka's words come first: programs match on them.
         return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}{hint}")
+    if resource_type == CLIENT_METRICS_RESOURCE:
+        return Refusal(
+            ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}{hint}"
+        )
     return Refusal(ErrorCode.INVALID_CONFIG, f"unknown setting {name!r}{hint}")
 
 
@@ -305,6 +338,8 @@ def _inherited(
         return TopicDefaults(image, broker).synonyms(config)[0].value
     if resource_type == GROUP_RESOURCE:
         return _group_defaults(image, broker, config)[0].value
+    if resource_type == CLIENT_METRICS_RESOURCE:
+        return config.default
     chain = broker.synonyms(image, config.name)
     return chain[0].value if chain else None
 

@@ -34,6 +34,8 @@ from barnabas.controller.decision import Decision
 from barnabas.controller.delegation_tokens import DelegationTokens
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
+from barnabas.controller.features.node_features import AllFeatures
+from barnabas.controller.features.update_features import update_features
 from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
@@ -112,6 +114,10 @@ from barnabas.wire.messages.renew_delegation_token import (
 from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
+)
+from barnabas.wire.messages.update_features import (
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
 )
 
 AnswerT = TypeVar("AnswerT")
@@ -198,7 +204,11 @@ class Controller:
             self._taking_over_ms = None
             elect_leaderless(draft)
         if self._balance.is_due():
-            self._balance.done(finished=leader_balance.balance_leaders(draft, self._config))
+            behind = self._sessions.behind()
+            finished = leader_balance.balance_leaders(draft, self._config, behind)
+            self._balance.done(finished=finished)
+            if leader_balance.waits_for(draft.image, behind):
+                self._balance.soon()
         self._tokens.forget_expired(draft, now_ms)
         return draft.decision(None)
 
@@ -237,7 +247,7 @@ class Controller:
     ) -> Decision[ElectLeadersResponse]:
         """Elect the preferred leaders, or unclean ones for partitions without a leader."""
         draft = self._draft()
-        return draft.decision(elect_leaders(draft, request, ends))
+        return draft.decision(elect_leaders(draft, request, ends, self._sessions.behind()))
 
     def recover(self, ends: ReplicaEnds) -> Decision[None]:
         """Hold unclean elections; `ends` has the log ends of the replicas."""
@@ -339,6 +349,13 @@ class Controller:
     ) -> Decision[AllocateProducerIdsResponse]:
         draft = self._draft()
         return draft.decision(producer_ids.allocate(draft, request))
+
+    def update_features(
+        self, request: UpdateFeaturesRequest, nodes: AllFeatures
+    ) -> Decision[UpdateFeaturesResponse]:
+        """Raise levels of features that all `nodes` support."""
+        draft = self._draft()
+        return draft.decision(update_features(draft, request, nodes))
 
     # -- access rules ------------------------------------------------------------------------------
 

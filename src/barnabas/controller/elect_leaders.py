@@ -1,5 +1,6 @@
 """ElectLeaders: an operator elects preferred leaders, or unclean ones."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
@@ -22,12 +23,16 @@ UNCLEAN = 1
 
 
 def elect_leaders(
-    draft: Draft, request: ElectLeadersRequest, ends: ReplicaEnds
+    draft: Draft,
+    request: ElectLeadersRequest,
+    ends: ReplicaEnds,
+    behind: Collection[int] = (),
 ) -> ElectLeadersResponse:
     """Each partition succeeds or fails on its own.
 
     If the request is for all partitions, those without need for an election are left out of the
-    response. `ends` has the log ends of the replicas, for unclean elections.
+    response. `ends` has the log ends of the replicas, for unclean elections. Brokers that are
+    `behind` with the metadata are no preferred leaders: they would not know that they lead.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
@@ -41,7 +46,7 @@ def elect_leaders(
     response = ElectLeadersResponse()
     for wanted in asked:
         results = [
-            _result(draft, wanted.topic, index, request.election_type, ends)
+            _result(draft, wanted.topic, index, request.election_type, ends, behind)
             for index in wanted.partitions
         ]
         if everything:
@@ -73,7 +78,12 @@ def leaderless(
 
 
 def _result(
-    draft: Draft, name: str, index: int, election_type: int, ends: ReplicaEnds
+    draft: Draft,
+    name: str,
+    index: int,
+    election_type: int,
+    ends: ReplicaEnds,
+    behind: Collection[int],
 ) -> PartitionResult:
     try:
         topic = draft.image.topics.get(name)
@@ -82,13 +92,15 @@ def _result(
         if election_type == UNCLEAN:
             _elect_any(draft, topic, topic.partitions[index], ends)
         else:
-            _elect_preferred(draft, topic, topic.partitions[index])
+            _elect_preferred(draft, topic, topic.partitions[index], behind)
     except Refusal as refusal:
         return PartitionResult(index, refusal.error_code, refusal.message)
     return PartitionResult(index, error_message=None)
 
 
-def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage) -> None:
+def _elect_preferred(
+    draft: Draft, topic: TopicImage, partition: PartitionImage, behind: Collection[int]
+) -> None:
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred} is the leader already")
@@ -96,6 +108,12 @@ def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage)
         raise Refusal(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"broker {preferred} is not in sync or not active",
+        )
+    if preferred in behind:
+        raise Refusal(
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            f"broker {preferred} is behind with the metadata log and would not know that it leads: "
+            "is its disk full?",
         )
     change_partition(draft, topic, replace(partition, leader=preferred))
 

@@ -1,6 +1,7 @@
 """Automatic election of preferred leaders."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.controller_config import ControllerConfig
@@ -18,10 +19,11 @@ def could_lead_again(image: MetadataImage, partition: PartitionImage) -> bool:
     )
 
 
-def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
+def balance_leaders(draft: Draft, config: ControllerConfig, behind: Collection[int] = ()) -> bool:
     """Elect preferred leaders; returns False if some are left for the next time.
 
-    Partitions of a broker stay as they are while others lead only a small share of them.
+    Partitions of a broker stay as they are while others lead only a small share of them, and while
+    it is `behind` with the metadata: it would not know that it leads.
     """
     image = draft.image
     should: Counter[int] = Counter()
@@ -33,7 +35,8 @@ def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
     imbalanced = {
         broker_id
         for broker_id, count in elsewhere.items()
-        if count * 100 > should[broker_id] * config.leader_imbalance_percentage
+        if broker_id not in behind
+        and count * 100 > should[broker_id] * config.leader_imbalance_percentage
     }
     moved = 0
     for topic in image.topics.values():
@@ -44,6 +47,15 @@ def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
                 change_partition(draft, topic, replace(partition, leader=partition.replicas[0]))
                 moved += 1
     return True
+
+
+def waits_for(image: MetadataImage, behind: Collection[int]) -> bool:
+    """Whether a preferred leader could lead again, were it not `behind`."""
+    return bool(behind) and any(
+        partition.replicas[0] in behind and could_lead_again(image, partition)
+        for topic in image.topics.values()
+        for partition in topic.partitions
+    )
 
 
 def wanted_by(draft: Draft) -> bool:
@@ -57,7 +69,10 @@ def wanted_by(draft: Draft) -> bool:
 
 
 class LeaderBalanceSchedule:
-    """When leadership is balanced next: at an interval, and soon after a broker has returned."""
+    """When leadership is balanced next: at an interval, and soon after a broker has returned.
+
+    Soon again, too, while one that has returned is behind with the metadata.
+    """
 
     def __init__(self, config: ControllerConfig, now_ms: int) -> None:
         self._config = config

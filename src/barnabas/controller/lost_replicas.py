@@ -4,12 +4,18 @@ The directory LOST, which Kafka's brokers give for replicas in a failed director
 that may lack the newest records. They leave the in-sync set and the eligible leaders, and return
 like any other lagging replica, by fetching. OFFLINE means replicas with a gap, or that can't be
 read. They leave only if another replica is in sync or eligible: otherwise an incomplete log is
-better than none. A broker here has one directory, so any other directory changes nothing.
+better than none. UNWRITABLE means replicas that have all records and can't store more, because the
+disk is full or failing: they leave if two others stay in sync, or if they become eligible leaders;
+otherwise the other one leads from now on, and removes them itself when they lag. A broker here has
+one directory, so any other directory changes nothing.
 """
+
+from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import lose_replica
+from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import epoch_error
 from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.wire.errors import ErrorCode
@@ -23,7 +29,8 @@ from barnabas.wire.messages.assign_replicas_to_dirs import (
 
 LOST_DIRECTORY = bytes(15) + b"\x01"
 OFFLINE_DIRECTORY = bytes(15) + b"\x03"
-"""Not Kafka's: it reserves the first hundred ids and does not use this one."""
+UNWRITABLE_DIRECTORY = bytes(15) + b"\x04"
+"""Not Kafka's: it reserves the first hundred ids and does not use these."""
 
 
 def assign_replicas_to_dirs(
@@ -71,6 +78,8 @@ def _assign(draft: Draft, broker_id: int, topic_id: bytes, index: int, directory
             _lose(draft, topic, partition, broker_id)
         elif directory == OFFLINE_DIRECTORY:
             _take_offline(draft, topic, partition, broker_id)
+        elif directory == UNWRITABLE_DIRECTORY:
+            _leave(draft, topic, partition, broker_id)
     except Refusal as refusal:
         return refusal.error_code
     return ErrorCode.NONE
@@ -104,6 +113,24 @@ def _take_offline(
     if {*partition.isr, *partition.elr} <= {broker_id}:
         raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no other replica is in sync")
     _lose(draft, topic, partition, broker_id)
+
+
+def _leave(draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id: int) -> None:
+    """Let others go on without this replica, which has everything that was acknowledged.
+
+    The set does not shrink to a single member here, unless this replica stays eligible: that member
+    may be dead already, without the controller knowing, and its disk with it (`partition_changes`).
+    """
+    if broker_id not in partition.isr:
+        return
+    others = [member for member in partition.isr if member != broker_id]
+    active = [member for member in others if draft.image.is_active(member)]
+    if not active:
+        raise Refusal(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, "no other replica is in sync")
+    if len(others) > 1 or len(others) < draft.min_isr(topic.name):
+        change_partition(draft, topic, replace(partition, isr=others))
+    elif partition.leader == broker_id:
+        change_partition(draft, topic, replace(partition, leader=active[0]))
 
 
 def _can_another_lead(draft: Draft, partition: PartitionImage, broker_id: int) -> bool:

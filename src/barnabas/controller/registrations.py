@@ -2,6 +2,7 @@
 
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import distrust, elect_for_brokers
+from barnabas.metadata.features import BEFORE_FEATURES, FeatureRange, MetadataVersion
 from barnabas.metadata.image import BrokerImage, MetadataImage
 from barnabas.wire.endpoint import SecurityProtocol
 from barnabas.wire.errors import ErrorCode
@@ -11,6 +12,7 @@ from barnabas.wire.messages.broker_registration import (
 )
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
+    BrokerFeature,
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
@@ -37,6 +39,8 @@ def register_broker(
 ) -> BrokerRegistrationResponse:
     """Give a broker an epoch. It is fenced until its heartbeats show that it has caught up.
 
+    A node that does not support the levels in force is refused: it could not read the metadata.
+
     Its disk must be that of its last registration: a disk with an older epoch is an old copy, and
     one without the directory is wiped. Both have lost records in every partition. A broker that
     does not know whether it has all that it wrote under that epoch reports which of its partitions
@@ -55,6 +59,8 @@ def register_broker(
     before = image.brokers.get(request.broker_id)
     if request.broker_id < 0 or not _has_endpoints(request):
         return BrokerRegistrationResponse(error_code=ErrorCode.INVALID_REGISTRATION)
+    if image.features.unsupported_by(_supported(request)) is not None:
+        return BrokerRegistrationResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     wiped = _is_wiped(image, before, request.log_dirs)
     recorded, vouched = _previous_epoch(request)
     if wiped and before is not None and not before.fenced:
@@ -71,6 +77,7 @@ def register_broker(
                 BrokerEndpoint(e.name, e.host, e.port, e.security_protocol)
                 for e in request.listeners
             ],
+            features=_recorded_features(image, request),
             rack=request.rack or None,
             fenced=not (is_controller and _goes_on(image, request.broker_id, trusted=trusted)),
             log_dirs=request.log_dirs,
@@ -80,6 +87,29 @@ def register_broker(
         distrust(draft, request.broker_id, wiped=wiped)
     elect_for_brokers(draft, [request.broker_id])
     return BrokerRegistrationResponse(broker_epoch=epoch)
+
+
+def _supported(request: BrokerRegistrationRequest) -> dict[str, FeatureRange]:
+    return {
+        **BEFORE_FEATURES,
+        **{
+            each.name: FeatureRange(each.min_supported_version, each.max_supported_version)
+            for each in request.features
+        },
+    }
+
+
+def _recorded_features(
+    image: MetadataImage, request: BrokerRegistrationRequest
+) -> list[BrokerFeature]:
+    """From their level on: an older node leaves them out of its snapshots, so that images
+    differ."""
+    if image.features.metadata_version < MetadataVersion.FEATURE_LEVELS:
+        return []
+    return [
+        BrokerFeature(each.name, each.min_supported_version, each.max_supported_version)
+        for each in request.features
+    ]
 
 
 def _has_endpoints(request: BrokerRegistrationRequest) -> bool:

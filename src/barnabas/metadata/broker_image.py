@@ -1,11 +1,13 @@
 """What is agreed on about one broker."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
+from barnabas.metadata.features import FeatureRange, FeatureRanges
 from barnabas.wire.endpoint import Endpoint, SecurityProtocol
 from barnabas.wire.messages.metadata_records import (
     BrokerEndpoint,
+    BrokerFeature,
     BrokerRegistrationChangeRecord,
     RegisterBrokerRecord,
 )
@@ -32,6 +34,8 @@ class BrokerImage:
     fenced: bool
     in_controlled_shutdown: bool
     active_epoch: int = NEVER
+    features: FeatureRanges = field(default_factory=dict)
+    """The levels that it supports, if its registration says so."""
 
     @property
     def is_active(self) -> bool:
@@ -55,6 +59,10 @@ class BrokerImage:
             record.fenced,
             record.in_controlled_shutdown,
             active_epoch if record.fenced else record.broker_epoch,
+            {
+                each.name: FeatureRange(each.min_supported_version, each.max_supported_version)
+                for each in record.features
+            },
         )
 
     def changed(self, record: BrokerRegistrationChangeRecord) -> "BrokerImage":
@@ -84,6 +92,7 @@ class BrokerImage:
             incarnation_id=self.incarnation_id,
             broker_epoch=epoch,
             end_points=[BrokerEndpoint(*endpoint) for endpoint in self.endpoints],
+            features=[BrokerFeature(name, *levels) for name, levels in self.features.items()],
             rack=self.rack,
             fenced=fenced,
             in_controlled_shutdown=self.in_controlled_shutdown,

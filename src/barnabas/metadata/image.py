@@ -7,6 +7,7 @@ from barnabas.metadata.acls_image import AclsImage
 from barnabas.metadata.broker_image import NEVER, BrokerImage
 from barnabas.metadata.client_quotas_image import ClientQuotasImage
 from barnabas.metadata.delegation_tokens_image import DelegationTokensImage
+from barnabas.metadata.features import FeaturesImage
 from barnabas.metadata.partition_image import PartitionImage
 from barnabas.metadata.records import MetadataRecord, SecurityRecord
 from barnabas.metadata.scram_image import ScramImage
@@ -16,6 +17,7 @@ from barnabas.wire.messages.metadata_records import (
     ClientQuotaRecord,
     ConfigRecord,
     DelegationTokenRecord,
+    FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -32,6 +34,7 @@ from barnabas.wire.messages.metadata_records import (
 
 __all__ = [
     "BROKER_RESOURCE",
+    "CLIENT_METRICS_RESOURCE",
     "CLUSTER_METADATA",
     "CONSUMER_OFFSETS",
     "GROUP_RESOURCE",
@@ -48,6 +51,7 @@ __all__ = [
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+CLIENT_METRICS_RESOURCE = 16
 GROUP_RESOURCE = 32
 
 CONSUMER_OFFSETS = "__consumer_offsets"
@@ -77,7 +81,7 @@ class TopicImage:
 @dataclass(slots=True)
 class MetadataImage:
     """Brokers, topics by name and by id, configs by resource, the next free numbers, users, access
-    rules, quotas, delegation tokens."""
+    rules, quotas, delegation tokens, levels of features."""
 
     brokers: dict[int, BrokerImage] = field(default_factory=dict)
     topics: dict[str, TopicImage] = field(default_factory=dict)
@@ -89,6 +93,7 @@ class MetadataImage:
     acls: AclsImage = field(default_factory=AclsImage)
     client_quotas: ClientQuotasImage = field(default_factory=ClientQuotasImage)
     delegation_tokens: DelegationTokensImage = field(default_factory=DelegationTokensImage)
+    features: FeaturesImage = field(default_factory=FeaturesImage)
 
     def replay(self, record: MetadataRecord) -> None:
         """Take in one agreed change."""
@@ -120,6 +125,8 @@ class MetadataImage:
             case UnregisterBrokerRecord():
                 self.brokers.pop(record.broker_id, None)
                 self._seen_broker_epoch(record.broker_epoch)
+            case FeatureLevelRecord():
+                self.features.replay(record)
             case NoOpRecord():
                 pass
             case _:
@@ -168,6 +175,7 @@ class MetadataImage:
         self.acls.clear()
         self.client_quotas.clear()
         self.delegation_tokens.clear()
+        self.features.clear()
         self.next_producer_id = self.next_broker_epoch = 0
         self.scram.clear()
         for record in records:
@@ -175,7 +183,8 @@ class MetadataImage:
 
     def snapshot(self) -> list[MetadataRecord]:
         """Records that build an equal image out of nothing."""
-        records: list[MetadataRecord] = []
+        # First, as in Kafka: how the others are read may depend on a level.
+        records: list[MetadataRecord] = list(self.features.records())
         if self.next_broker_epoch:
             # The newest registration may be one that is gone: its number must not come again.
             records.append(UnregisterBrokerRecord(_NO_BROKER, self.next_broker_epoch - 1))
@@ -214,6 +223,7 @@ class MetadataImage:
             self.acls.copy(),
             self.client_quotas.copy(),
             self.delegation_tokens.copy(),
+            self.features.copy(),
         )
 
     # -- reading ---------------------------------------------------------------------------------
@@ -242,6 +252,14 @@ class MetadataImage:
     def group_configs(self, group_id: str) -> dict[str, str]:
         """What was set for one group; everything else is a default."""
         return self.configs.get((GROUP_RESOURCE, group_id), {})
+
+    def client_metrics(self) -> dict[str, dict[str, str]]:
+        """The settings of subscriptions to client metrics, by name."""
+        return {
+            name: values
+            for (kind, name), values in self.configs.items()
+            if kind == CLIENT_METRICS_RESOURCE
+        }
 
     def broker_configs(self, node_id: int) -> dict[str, str]:
         """What was set while running for all brokers, and over that for one."""

@@ -12,6 +12,7 @@ from barnabas.wire.messages.metadata_records import (
     ClientQuotaRecord,
     ConfigRecord,
     DelegationTokenRecord,
+    FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -49,6 +50,7 @@ MetadataRecord = (
     | ProducerIdsRecord
     | BrokerRegistrationChangeRecord
     | NoOpRecord
+    | FeatureLevelRecord
     | SecurityRecord
 )
 

@@ -75,6 +75,24 @@ def check_quorum(state: RaftState, role: Leader, now_ms: int) -> None:
         state.follow(None, now_ms)
 
 
+def others_have_log(state: RaftState, now_ms: int) -> bool:
+    """Whether a majority that fetches has all of the log, and the disk of this leader has not.
+
+    The whole log, and not only what is committed: that never falls, so it says what the others had
+    room for once. They have room now if they store what the leader appends now.
+    """
+    role, end_offset = state.role, state.log.end_offset
+    if not isinstance(role, Leader) or state.writes.durable_end_offset >= end_offset:
+        return False
+    since_ms = now_ms - state.config.check_quorum_ms
+    reached = {
+        key: progress.acknowledged
+        for key, progress in role.progress.items()
+        if progress.last_fetch_ms >= since_ms
+    }
+    return state.log.voters.majority_reached(reached) >= end_offset
+
+
 def resign(state: RaftState, role: Leader, now_ms: int, target: ReplicaKey | None = None) -> None:
     """Step down and say so, with who should follow: the target, else who has most of the log."""
     others = state.log.voters.others(state.me)

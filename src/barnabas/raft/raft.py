@@ -112,6 +112,10 @@ class Raft:
         """Who voted there: to be written into a snapshot that ends there."""
         return self._state.log.voters_at(end_offset)
 
+    def others_have_log(self, now_ms: int) -> bool:
+        """Whether this leader's disk lacks a part of the log that a majority without it has."""
+        return leadership.others_have_log(self._state, now_ms)
+
     def status(self) -> QuorumStatus:
         return quorum_status(self._state)
 

@@ -93,7 +93,12 @@ class LeaderState:
         is_recovering: bool = False,
         has_eligible: bool = False,
     ) -> None:
-        """Take over what is agreed. Who is in the set counts as caught up when it comes in."""
+        """Take over what is agreed.
+
+        Who is in the set counts as caught up when it comes in, and no longer once it has left: the
+        controller may have removed it because its disk is full. Otherwise it would be waited for,
+        and join again without a single record more.
+        """
         before, self.isr = self.isr, tuple(isr)
         self.partition_epoch = partition_epoch
         self.is_recovering = is_recovering
@@ -108,6 +113,8 @@ class LeaderState:
             self.followers[node_id] = progress
             if node_id in self.isr and node_id not in before:
                 progress.caught_up_ms = max(progress.caught_up_ms, now_ms)
+            elif node_id in before and node_id not in self.isr:
+                progress.left()
         self.is_alone = not self.followers
         self._update_maximal_isr()
 

@@ -33,8 +33,19 @@ class FollowerProgress:
         """When it was last known to have everything."""
         self._sent_from = UNKNOWN_OFFSET
         self._times_sent = 0
+        self._forget_last_fetch()
+
+    def _forget_last_fetch(self) -> None:
         self._fetch_ms = NEVER_MS
         self._leader_end_at_fetch = 2**63 - 1
+
+    def left(self) -> None:
+        """It has left the in-sync set, and has to catch up anew.
+
+        The end of the time of its last fetch counts no longer: it may have been there already.
+        """
+        self.caught_up_ms = NEVER_MS
+        self._forget_last_fetch()
 
     def fetched(
         self,

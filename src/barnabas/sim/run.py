@@ -8,6 +8,7 @@ from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.cluster import Cluster, overheard
 from barnabas.sim.faults.faults import Faults
+from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.workloads.administrator import Administrator
@@ -26,6 +27,8 @@ _CONSUMER_GROUPS = 0.2
 """The share in which there is a consumer group of the newer protocol."""
 _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
+_MIXED_RELEASES = 0.15
+"""The share in which nodes of an older release are upgraded while it runs."""
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
 
@@ -93,13 +96,20 @@ class Run:
             client, list(self.cluster.machines), profile.replication_factor
         )
         self.faults = Faults(self.cluster, self.administrator)
+        self._releases: Releases | None = None
+        if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
+            self._releases = Releases(self.cluster)
 
     def play(self) -> None:
         self._bring_up()
         self._use()
         self.faults.begin()
+        if self._releases is not None:
+            self._releases.begin()
         self.simulator.run_until(self.simulator.now_us + self.profile.faulty_ms * 1000)
         self.faults.end()
+        if self._releases is not None:
+            self._releases.end()
         self._judge()
 
     def _wait(self, client: Client, within_us: int, what: str) -> None:

@@ -4,6 +4,7 @@ shard.py                  all transactional ids of one partition: requests, repl
 transactions_image.py     persistent: the image of each transactional id, by replay
   image.py, state.py, records.py
 transaction.py            soft: the pending change, missing markers, deadlines
+transaction_counts.py     how many began, committed and aborted, and how long they took
 init_producer_id.py add_partitions.py end_txn.py markers.py timeouts.py identity_check.py
 admin.py id_pattern.py    DescribeTransactions, ListTransactions
 """

@@ -30,6 +30,7 @@ from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.markers import awaits
 from barnabas.transactions.records import decode_key
 from barnabas.transactions.transaction import Transaction
+from barnabas.transactions.transaction_counts import TransactionCounts
 from barnabas.transactions.transactions_image import TransactionsImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -46,12 +47,19 @@ _MAX_RECORDS_PER_TICK = 500
 
 
 class TransactionShard:
-    __slots__ = ("_config", "_deadlines", "_new_producer_id", "_transactions", "image")
+    __slots__ = ("_config", "_counts", "_deadlines", "_new_producer_id", "_transactions", "image")
 
     def __init__(
-        self, config: TransactionConfig, new_producer_id: Callable[[], int | None]
+        self,
+        config: TransactionConfig,
+        new_producer_id: Callable[[], int | None],
+        counts: TransactionCounts | None = None,
     ) -> None:
-        """`new_producer_id` returns None if none is available yet; then the client retries."""
+        """`new_producer_id` returns None if none is available yet; then the client retries.
+
+        Several shards may have the same `counts`.
+        """
+        self._counts = TransactionCounts() if counts is None else counts
         self._config = config
         self._new_producer_id = new_producer_id
         self.image = TransactionsImage()
@@ -89,6 +97,7 @@ class TransactionShard:
             assert transaction.pending is not None
             before = transaction.image
             self.image.replay(record.key, record.value)
+            self._counts.changed(before, transaction.image)
             self._replayed(transaction, before, follow_up, now_ms)
         follow_up.replies += (Reply(held.token, held.committed) for held in decision.held)
         return follow_up

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas import __version__
 from barnabas.log import (
     DataDirectory,
     DirectoryLocked,
@@ -83,6 +84,56 @@ def test_a_strange_meta_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "meta.properties").write_text(content)
     with pytest.raises(DirectoryMismatch):
         opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "needed"),
+    [("version=3\nnode.id=1\nrelease=7.1\n", "release 7.1"), ("version=3\n", "a newer release")],
+)
+def test_a_newer_format_is_refused_with_the_release_that_reads_it(
+    tmp_path: Path, content: str, needed: str
+) -> None:
+    (tmp_path / "meta.properties").write_text(content)
+    why = f"has format 3, and this is release {__version__}, .* up to 2: install {needed}$"
+    with pytest.raises(DirectoryMismatch, match=why):
+        opened(tmp_path)
+    assert (tmp_path / "meta.properties").read_text() == content
+
+
+def test_a_directory_names_the_newest_release_that_used_it(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    meta = tmp_path / "meta.properties"
+    before = meta.read_text()
+    assert f"release={__version__}\n" in before
+    meta.write_text(before.replace(f"release={__version__}\n", ""))  # as the release before does
+    opened(tmp_path).close()
+    assert meta.read_text() == before
+
+
+def test_a_full_disk_does_not_prevent_the_start_of_a_new_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(tmp_path).close()
+    meta = tmp_path / "meta.properties"
+    meta.write_text(meta.read_text().replace(f"release={__version__}\n", ""))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(OsDisk, "replace_file", full)
+    opened(tmp_path).close()
+
+
+def test_older_releases_refuse_a_directory_whose_metadata_began_again(tmp_path: Path) -> None:
+    """They do not know the other id, and would vote again as who they were."""
+    data = opened(tmp_path)
+    assert (tmp_path / "meta.properties").read_text().startswith("version=1\n")
+    data.renew_quorum_directory(b"2" * 16)
+    data.close()
+    assert (tmp_path / "meta.properties").read_text().startswith("version=2\n")
+    data = opened(tmp_path)
+    assert (data.directory_id, data.quorum_directory_id) == (DIRECTORY_ID, b"2" * 16)
+    data.close()
 
 
 def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:

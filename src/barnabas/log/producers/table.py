@@ -104,6 +104,10 @@ class ProducerTable:
     def __iter__(self) -> Iterator[tuple[int, ProducerEntry]]:
         return iter(self._producers.items())
 
+    @property
+    def count(self) -> int:
+        return len(self._producers)
+
     def get(self, producer_id: int) -> ProducerEntry | None:
         return self._producers.get(producer_id)
 

@@ -5,6 +5,7 @@ process_faults   brokers are killed, stopped, paused
 machine_faults   power, empty disks, clocks
 disk_faults      lost directories, damaged segments, bit rot, full disks
 network_faults   cut and slow links, broken and late connections
+releases         nodes of an older release are upgraded, and go back
 forger           requests that only nodes may send
 damage           how a disk is damaged in a way that can be noticed
 context          the cluster, and the choice of a victim

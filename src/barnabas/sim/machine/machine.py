@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from barnabas.broker.environment import Environment
+from barnabas.broker.runtime.release import Release
 from barnabas.broker.server import Server
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.sim.machine.clock import EPOCH_MS, SimulatedClock
@@ -59,6 +60,8 @@ class Machine:
         self.boots = 0
         self.has_power = True
         self.starts = 0
+        self.release = Release()
+        """Of the broker that is started next."""
         self.process: ProcessLoop | None = None
         self.server: Server | None = None
         self.is_ready = False
@@ -102,6 +105,7 @@ class Machine:
             lambda workers, _name: process.new_executor(workers),
             lambda: process.new_executor(1),
             secret=b"of the simulated cluster",
+            release=self.release,
         )
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()

@@ -22,6 +22,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -200,6 +201,8 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
     ) -> Timer:
         del context
         handle = Timer(when, callback, args)
+        if when == inf:
+            return handle  # never due; event loops take it so
         delay_us = int((when * 1e6 - self.local_us()) / self._rate) + 1
         self.simulator.after(delay_us, partial(self._due, handle))
         return handle

@@ -20,11 +20,12 @@ from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
 from barnabas.client.group.classic_member import ClassicMember
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.sent_record import Sent
-from barnabas.errors import BarnabasError, CorruptRecords
+from barnabas.errors import BarnabasError, BrokerError, CorruptRecords
 from barnabas.records.message import Message
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import TIMEOUT_MS, Client
 from barnabas.sim.machine.machine import PORT
+from barnabas.wire.errors import ErrorCode
 
 _FOR_EVER_MS = 1_000_000_000
 _EPOCH_MS = 1_700_000_000_000
@@ -119,14 +120,14 @@ class RealClientWorkload:
         while not client.is_stopping:
             try:
                 self.delivered += await member.poll()
-            except CorruptRecords as error:  # rot in the leader's log; it is repaired meanwhile
-                self._remark(error, 0.0)
-                await self._leave(member)
-                return
             except BarnabasError as error:
+                self._remark(error, 0.0)
+                if _is_rot(error):  # in the leader's log; it is repaired meanwhile
+                    await self._leave(member)
+                    return
                 if not error.retriable:
                     raise
-                self._remark(error, 0.0)  # no broker was reached: an application polls again
+                # no broker was reached: an application polls again
             if client.random.random() < _LEAVES:
                 await self._leave(member)
                 return
@@ -140,6 +141,13 @@ class RealClientWorkload:
             if not error.retriable:
                 raise
             self._remark(error, 0.0)
+
+
+def _is_rot(error: BarnabasError) -> bool:
+    """Whether the client has found a damaged batch, or the broker has said that there is one."""
+    if isinstance(error, BrokerError):
+        return error.code is ErrorCode.CORRUPT_MESSAGE
+    return isinstance(error, CorruptRecords)
 
 
 class _Member:

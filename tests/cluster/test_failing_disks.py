@@ -1,0 +1,65 @@
+"""A disk that fills under a leader: other nodes lead, and clients only notice retries.
+
+The kernel's limit on the size of a file stands in for the full disk.
+"""
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.broker.replica.test_full_disk import no_room
+from tests.cli.conftest import Cli
+from tests.cluster.conftest import TOPIC
+from tests.cluster.test_damage import commit, committed
+from tests.support.cluster import ClusterProcesses
+from tests.support.wait import wait_until
+
+IDLE = "idle"
+
+
+def leaders(cluster: ClusterProcesses, topic: str) -> set[int]:
+    return {state.leader for state in cluster.partitions(topic).values()}
+
+
+def send(cluster: ClusterProcesses, partition: int, value: bytes) -> None:
+    """With acks=all, and the retries of an ordinary producer."""
+    failures = []
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    producer.produce(
+        TOPIC,
+        value,
+        partition=partition,
+        on_delivery=lambda error, _: failures.append(error) if error else None,
+    )
+    assert producer.flush(60) == 0
+    assert not failures
+
+
+@pytest.mark.parametrize("is_controller", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_others_lead_and_it_returns_when_there_is_room(
+    cluster: ClusterProcesses, is_controller: bool
+) -> None:
+    cluster.create_topic(TOPIC, 3)
+    cluster.create_topic(IDLE, 3)
+    for partition in range(3):
+        send(cluster, partition, b"before")
+    commit(cluster, 7)
+    cluster.wait_until_in_sync()
+    assert leaders(cluster, TOPIC) == {1, 2, 3}
+    controller = cluster.controller()
+    full = next(n for n in cluster.nodes.values() if (n is controller) == is_controller)
+    with no_room(full):
+        for partition in range(3):
+            send(cluster, partition, b"meanwhile")
+        others = {1, 2, 3} - {full.node_id}
+        wait_until(lambda: leaders(cluster, TOPIC) <= others, "it still leads")
+        # It learns no decisions, and so gives up what no client writes to as well.
+        wait_until(lambda: leaders(cluster, IDLE) <= others, "it still leads an idle topic")
+        assert cluster.controller() is not full
+        doctor = Cli(cluster.bootstrap).run("cluster", "doctor")
+        assert doctor.returncode == 1
+        assert b"has failed (KAFKA_STORAGE_ERROR)" in doctor.stdout
+        assert committed(cluster) == 7
+    cluster.wait_until_whole()
+    for partition in range(3):
+        send(cluster, partition, b"after")
+    assert committed(cluster) == 7
