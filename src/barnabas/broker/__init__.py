@@ -11,6 +11,7 @@ control/        the controller, the way to it, following its decisions
 coordinator/    groups and transactions
 fetch/          serving fetches
 follower/       fetching from leaders
+offline/        work on a data directory that no server runs on
 replica/        the replicas on this node
 quorum/         this node's replica of the metadata log
 net/            sockets, of clients and of other nodes

@@ -11,13 +11,14 @@ import subprocess
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random, SystemRandom
 
 from barnabas.broker.net.listeners import bind
 from barnabas.broker.runtime.child_process import ChildProcess
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.release import Release
 from barnabas.log import Disk, OsDisk
 from barnabas.wire.endpoint import Address
 
@@ -41,6 +42,7 @@ class Environment:
 
     cpus: float | None = None
     """How many this process may use, if that is limited."""
+    release: Release = field(default_factory=Release)
 
     @classmethod
     def real(cls, loop: AbstractEventLoop, cpus: float | None = None) -> "Environment":

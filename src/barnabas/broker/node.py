@@ -1,5 +1,6 @@
 """A node: everything a handler works with, wired together. `node_run` starts and stops it."""
 
+from asyncio import Task
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -11,9 +12,11 @@ from barnabas.broker.control.controller_calls import ControllerCalls
 from barnabas.broker.control.controller_factory import new_controller
 from barnabas.broker.control.departures import Departures
 from barnabas.broker.control.disk_trust import DiskTrust
-from barnabas.broker.control.initial_users import load_initial_users
+from barnabas.broker.control.first_features import raise_first_levels
+from barnabas.broker.control.initial_users import is_new_cluster, load_initial_users
 from barnabas.broker.control.lost_replicas import LostReplicas
 from barnabas.broker.control.metadata_follower import Followers, MetadataFollower
+from barnabas.broker.control.node_features import FeaturesOfNodes
 from barnabas.broker.control.producer_ids import ProducerIds
 from barnabas.broker.control.replica_logs import ReplicaLogs
 from barnabas.broker.control.topic_creation import TopicCreation
@@ -36,6 +39,7 @@ from barnabas.broker.net.listener_tls import ListenerTls
 from barnabas.broker.net.node_credentials import NodeCredentials
 from barnabas.broker.net.peers import Peers, peer_client_id
 from barnabas.broker.net.refused_proofs import RefusedProofs
+from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.net.sign_in.sign_ins import SignIns
 from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.quorum.quorum import Quorum
@@ -54,12 +58,14 @@ from barnabas.broker.share.share_partitions import SharePartitions
 from barnabas.broker.share.share_sessions import ShareSession, ShareSessions
 from barnabas.broker.share.share_settings import ShareSettingsReader
 from barnabas.broker.share.state_calls import StateCalls
+from barnabas.broker.telemetry.telemetry import Telemetry
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.log import DataDirectory, OffsetOutOfRange, StorageError
+from barnabas.metadata.features import FeatureRanges
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.raft import RaftConfig
-from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Listener
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 
 _DISCONNECT_MARGIN_MS = 50
 """A node considers itself fenced this much earlier than the controller does: it may have noticed
@@ -88,6 +94,12 @@ class Node:
         self.on_reconfigured: Callable[[], None] | None = None
         """Called when settings of this broker have changed while it runs."""
         self.refused_proofs = RefusedProofs()
+        self.request_errors = RequestErrors()
+        self.telemetry = Telemetry(
+            environment.clock.steady_ms,
+            environment.random,
+            lambda: config.monitoring.telemetry_max_bytes,
+        )
         self.loop = loop = environment.loop
         self.clock = clock = environment.clock
         self.random = environment.random
@@ -130,6 +142,7 @@ class Node:
             self.credentials.current,
             self.random.randbytes,
             self.tls.get(inter_broker.name),
+            environment.release,
         )
         self.departures = Departures(loop, clock, self.image, self.peers.is_connected)
         self.follower = MetadataFollower(
@@ -144,6 +157,8 @@ class Node:
                 self.authorization.restore,
                 self.authorization.changed,
                 self._quotas_changed,
+                self._client_metrics_changed,
+                self._features_changed,
                 on_failure,
             ),
         )
@@ -192,7 +207,16 @@ class Node:
             lambda: self.quorum.leader_id,
             lambda: self.quorum.log_end_offset,
             self._controller_is_gone,
+            ask_nodes=FeaturesOfNodes(
+                self.node_id,
+                environment.release.features,
+                self.peers,
+                self.image,
+                lambda: [key.node_id for key in self.quorum.voters.keys],
+            ).ask,
         )
+        self.first_features: Task[None] | None = None
+        """Raises the levels of a new cluster."""
         self.topic_creation = TopicCreation(loop, self.calls, self.image, self.follower, config)
         self.producer_ids = ProducerIds(
             loop,
@@ -229,6 +253,7 @@ class Node:
             on_follower_ready=self.isr_changes.enqueue,
             on_doubt=self.lost_replicas.doubt,
             on_offline=self.lost_replicas.offline,
+            on_unwritable=self.lost_replicas.unwritable,
             is_cut_off=lambda: self.lifecycle.is_cut_off,
             is_suspect=lambda: not self.lifecycle.is_disk_known,
             is_directory_new=lambda: self.lifecycle.is_directory_new,
@@ -316,6 +341,7 @@ class Node:
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
             probe_voters=self.quorum.probe_voters,
+            is_metadata_stuck=lambda: self.quorum.is_stuck,
         )
 
     # -- the cluster -----------------------------------------------------------------------------
@@ -341,6 +367,7 @@ class Node:
             cluster_id=self.cluster_id,
             incarnation_id=self._incarnation_id,
             listeners=[Listener(*endpoint) for endpoint in self.cluster.own_endpoints()],
+            features=[Feature(name, *levels) for name, levels in self._supported.items()],
             rack=self.rack,
             log_dirs=[self.data.directory_id],
             previous_broker_epoch=previous_epoch,
@@ -366,7 +393,12 @@ class Node:
         if epoch is None:
             self.controller.stopped()
         else:
+            is_new = is_new_cluster(self.image)
             self.controller.started(self.departures.silent())
+            if is_new:
+                self.first_features = self.loop.create_task(
+                    raise_first_levels(self.calls, self._supported)
+                )
         self.lifecycle.wake()
 
     # -- share groups ------------------------------------------------------------------------------
@@ -423,6 +455,18 @@ class Node:
     def _quotas_changed(self) -> None:
         self.client_quotas.apply(self.image.client_quotas.quotas)
         self.connections.rates.limits = self.client_quotas.limits
+
+    def _client_metrics_changed(self) -> None:
+        self.telemetry.apply(self.image.client_metrics())
+
+    @property
+    def _supported(self) -> FeatureRanges:
+        return self.environment.release.features
+
+    def _features_changed(self) -> None:
+        why = self.image.features.unsupported_by(self._supported)
+        if why is not None:
+            self._on_failure(f"{why}: install the release that the other nodes run")
 
     def _brokers_changed(self) -> None:
         self.topic_metadata.brokers_changed()

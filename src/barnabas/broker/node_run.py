@@ -72,6 +72,8 @@ async def close_node(node: Node) -> None:
     await node.lifecycle.stop()
     node.lost_replicas.close()
     node.controller.stopped()
+    if node.first_features is not None:
+        node.first_features.cancel()
     await node.isr_changes.close()
     await node.fetchers.close()
     await node.quorum.close()

@@ -1,5 +1,7 @@
 """The route table: every API that is served, in which versions, by which handler."""
 
+from dataclasses import replace
+
 from barnabas.broker.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -36,6 +38,7 @@ from barnabas.broker.handlers import (
     fetch_snapshot,
     find_coordinator,
     for_controller,
+    get_telemetry_subscriptions,
     heartbeat,
     init_producer_id,
     initialize_share_group_state,
@@ -52,6 +55,7 @@ from barnabas.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     produce_single,
+    push_telemetry,
     read_share_group_state,
     read_share_group_state_summary,
     remove_raft_voter,
@@ -71,6 +75,7 @@ from barnabas.broker.handlers import (
 from barnabas.broker.handlers import node_only_requests as peers_only
 from barnabas.broker.net.dispatcher import Route
 from barnabas.broker.node import Node
+from barnabas.broker.runtime.release import Release
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -122,6 +127,7 @@ from barnabas.wire.messages.expire_delegation_token import ExpireDelegationToken
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
@@ -139,6 +145,7 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.push_telemetry import PushTelemetryRequest
 from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
 from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
@@ -167,8 +174,8 @@ _FEW = 1_000
 in must not keep the event loop busy."""
 
 
-def routes() -> list[Route[Node]]:
-    """All routes; ApiVersions answers from the same list."""
+def routes(release: Release | None = None) -> list[Route[Node]]:
+    """All routes, as `release` serves them; ApiVersions answers from the same list."""
     table: list[Route[Node]] = [
         Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
         Route(
@@ -206,6 +213,8 @@ def routes() -> list[Route[Node]]:
         Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
         Route(AlterClientQuotasRequest, for_controller.handle),
         Route(ListConfigResourcesRequest, list_config_resources.handle),
+        Route(GetTelemetrySubscriptionsRequest, get_telemetry_subscriptions.handle),
+        Route(PushTelemetryRequest, push_telemetry.handle),
         Route(UpdateFeaturesRequest, update_features.handle),
         Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
         Route(AlterUserScramCredentialsRequest, for_controller.handle),
@@ -293,6 +302,11 @@ def routes() -> list[Route[Node]]:
         Route(AlterPartitionReassignmentsRequest, for_controller.handle),
         Route(ListPartitionReassignmentsRequest, for_controller.handle),
     ]
+    if release is not None and release.newest_versions:
+        newest = release.newest_version
+        table = [
+            replace(each, newest_version=newest(each.api_key, each.max_version)) for each in table
+        ]
     own: Route[Node] = Route(ApiVersionsRequest, lambda *_: None)
     handle = api_versions.handler([*table, own])
     return [*table, Route(ApiVersionsRequest, handle, max_elements=_FEW)]

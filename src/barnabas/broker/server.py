@@ -97,7 +97,7 @@ class Server:
         self.node = node = Node(config, self.data, self._environment, self._failed, secret, tls)
         node.cluster.advertised = _endpoints(config, ports)
         kind = MeasuredDispatcher if metrics_sockets else Dispatcher
-        dispatcher: Dispatcher[Node] = kind(node, _routes(node))
+        dispatcher: Dispatcher[Node] = kind(node, _routes(node), node.request_errors)
         gate = StartupGate(loop, dispatcher.dispatch, node.connections)
         if isinstance(dispatcher, MeasuredDispatcher):
             self._metrics = MetricsListener(node, dispatcher.times, gate)
@@ -217,7 +217,8 @@ def _report(upkeep_task: "asyncio.Task[None]") -> None:
 
 
 def _routes(node: Node) -> list[Route[Node]]:
-    return with_guards(routes()) if node.authorization.is_enabled else routes()
+    table = routes(node.environment.release)
+    return with_guards(table) if node.authorization.is_enabled else table
 
 
 def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:

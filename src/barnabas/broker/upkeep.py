@@ -41,6 +41,7 @@ def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
     return [
         _every(_SWEEP_S, node.connections.sweep),
         _every(_GIVE_BACK_S, FreeMemory().give_back),
+        _every(_SWEEP_S, lambda: _leave_full_disk(node)),
         _every_partition(
             node, config.upkeep.retention_check_interval_ms, lambda p: _retain(node, p)
         ),
@@ -109,6 +110,16 @@ async def _write_high_watermarks(node: Node) -> None:
                 logger.error("the high watermarks can't be written: %s", error)
         has_failed = error is not None
         watermarks.written(error)
+
+
+def _leave_full_disk(node: Node) -> None:
+    """Let other nodes lead, also where no client writes: this one learns no decisions now."""
+    quorum = node.quorum
+    if quorum.should_leave_full_disk:
+        logger.error("this node resigns as controller: its disk is full")
+        quorum.resign()
+    if quorum.is_stuck:
+        node.partitions.resign_unwritable()
 
 
 def _remove_set_aside(node: Node) -> None:

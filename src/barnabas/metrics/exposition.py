@@ -1,5 +1,7 @@
 """The text format of Prometheus, version 0.0.4."""
 
+from collections.abc import Iterator
+
 from barnabas.metrics.histogram import Histogram
 from barnabas.metrics.metric import Kind, Metric
 
@@ -67,13 +69,11 @@ class Samples:
         lines.append(f"{metric.name}_sum{shown} {histogram.sum:.9g}\n")
         lines.append(f"{metric.name}_count{shown} {below}\n")
 
-    def encoded(self) -> "list[bytes]":
-        """The text, one part for each metric."""
-        return [
-            f"# HELP {metric.name} {_help(metric)}\n# TYPE {metric.name} {metric.kind}\n".encode()
-            + "".join(lines).encode()
-            for metric, lines in self._lines.items()
-        ]
+    def encoded(self) -> Iterator[bytes]:
+        """The text, one part for each metric; large ones take a millisecond or two."""
+        for metric, lines in self._lines.items():
+            head = f"# HELP {metric.name} {_help(metric)}\n# TYPE {metric.name} {metric.kind}\n"
+            yield head.encode() + "".join(lines).encode()
 
 
 def _help(metric: Metric) -> str:

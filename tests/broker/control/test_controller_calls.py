@@ -17,6 +17,7 @@ from barnabas.broker.control.controller_calls import (
 from barnabas.broker.net.peers import PeerIsDown, PeerUnavailable
 from barnabas.broker.routes import routes
 from barnabas.broker.runtime.clock import Clock
+from barnabas.controller.features.node_features import AllFeatures
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from barnabas.wire.messages.create_topics import (
@@ -55,7 +56,11 @@ class Stage:
             lambda: self.leader_id,
             lambda: 0,
             self._is_down,
+            ask_nodes=self._ask_nodes,
         )
+
+    async def _ask_nodes(self) -> AllFeatures:
+        return {}
 
     def _is_down(self) -> None:
         self.down += 1

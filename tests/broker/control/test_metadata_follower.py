@@ -13,6 +13,7 @@ from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
     AccessControlEntryRecord,
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
@@ -38,6 +39,7 @@ class Followed:
         self.done: list[Any] = []
         self.failures: list[str] = []
         self.removals = 0
+        self.levels: list[int] = []
         self.image = MetadataImage()
         self.broken: Exception | None = None
         self.follower = MetadataFollower(
@@ -52,6 +54,8 @@ class Followed:
                 lambda acls: self.done.append(["rules", *acls]),
                 lambda acl, added: self.done.append((acl, "added" if added else "removed")),
                 lambda: self.done.append("quotas"),
+                lambda: self.done.append("client metrics"),
+                lambda: self.levels.append(self.image.features.metadata_version),
                 self.failures.append,
             ),
         )
@@ -235,6 +239,19 @@ def test_access_rules() -> None:
         assert followed.done == [(acl, "added"), (acl, "removed")]
         followed.follower.restore(snapshot, 100)
         assert ["rules", acl] in followed.done
+
+    play(scenario)
+
+
+def test_levels_of_features_are_looked_at_when_they_change_and_at_the_start() -> None:
+    async def scenario() -> None:
+        followed = Followed()
+        followed.commit(*created("a", A))
+        assert followed.levels == []
+        followed.commit(FeatureLevelRecord("metadata.version", 77))
+        assert followed.levels == [77]
+        followed.follower.restore(followed.image.snapshot(), 100)
+        assert followed.levels == [77, 77]
 
     play(scenario)
 

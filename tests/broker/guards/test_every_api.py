@@ -151,6 +151,8 @@ RIGHTS: dict[str, Rights] = {
     "ExpireDelegationToken": none,
     "DescribeDelegationToken": none,
     "DescribeCluster": none,
+    "GetTelemetrySubscriptions": none,
+    "PushTelemetry": none,
     "ApiVersions": none,
     "SaslHandshake": none,
     "SaslAuthenticate": none,

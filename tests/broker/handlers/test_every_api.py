@@ -96,6 +96,7 @@ from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -136,6 +137,7 @@ from barnabas.wire.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from barnabas.wire.messages.push_telemetry import PushTelemetryRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -247,6 +249,8 @@ def _added(response: Any) -> list[int]:
 
 
 NODES_ONLY = {52, 53, 54, 56, 58, 59, 62, 63, 67, 73, 83, 84, 85, 86, 87}
+ON_DEMAND = {71, 72}
+"""Clients are told of these while a subscription asks for their metrics."""
 """What Kafka serves on listeners of controllers only, Vote to AssignReplicasToDirs, and what needs
 CLUSTER_ACTION: the states of share groups."""
 
@@ -404,7 +408,7 @@ STATE_ERRORS = {
 
 
 def _advertised() -> set[int]:
-    return {route.api_key for route in routes()} - NODES_ONLY
+    return {route.api_key for route in routes()} - NODES_ONLY - ON_DEMAND
 
 
 def _move_replica(known: Known, _: int) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
@@ -471,6 +475,8 @@ REQUESTS: list[tuple[Make, Check]] = [
         lambda r: opened_answer(r, RENEWAL).error_code == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,
     ),
     (lambda *_: ListConfigResourcesRequest(), lambda r: r.error_code == 0),
+    (lambda *_: GetTelemetrySubscriptionsRequest(), lambda r: r.push_interval_ms == 300_000),
+    (lambda *_: PushTelemetryRequest(), lambda r: r.error_code == ErrorCode.INVALID_REQUEST),
     (
         _update_features,
         lambda r: r.error_code == 0 and not any(each.error_code for each in r.results),
@@ -832,7 +838,7 @@ def test_what_is_advertised_is_what_is_served(
     node: BrokerProcess, client: RawClient, route: Any
 ) -> None:
     keys = client.ask(ApiVersionsRequest("raw", "1.0")).api_keys
-    if route.api_key in NODES_ONLY:
+    if route.api_key in NODES_ONLY | ON_DEMAND:
         assert route.api_key not in [key.api_key for key in keys]
         prove(client, node, NODE)
         keys = client.ask(ApiVersionsRequest("raw", "1.0")).api_keys

@@ -2,9 +2,11 @@
 
 import pytest
 
+from barnabas.metadata.features import METADATA_VERSION, SUPPORTED
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages import alter_replica_log_dirs as log_dirs
 from barnabas.wire.messages import update_features as features
+from barnabas.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -29,6 +31,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+_NEWEST = {name: levels.newest for name, levels in SUPPORTED.items()}
 
 
 def test_no_user_has_credentials(client: RawClient) -> None:
@@ -63,9 +66,40 @@ def described(client: RawClient, resource_type: int, name: str) -> DescribeConfi
     return result
 
 
-def test_client_metrics_have_no_settings(client: RawClient) -> None:
-    found = described(client, CLIENT_METRICS, "some")
-    assert (found.error_code, found.configs) == (0, [])
+def test_subscriptions_to_client_metrics_have_settings(client: RawClient) -> None:
+    def values() -> dict[str, tuple[str, int]]:
+        found = described(client, CLIENT_METRICS, "some")
+        assert found.error_code == 0
+        return {config.name: (config.value, config.config_source) for config in found.configs}
+
+    assert values() == {"interval.ms": ("300000", 5), "match": ("", 5), "metrics": ("", 5)}
+    set_config(client, CLIENT_METRICS, "some", "interval.ms", "1000")
+    set_config(client, CLIENT_METRICS, "some", "match", "client_id=a-.*,client_source_port=9[0-9]+")
+    assert values()["interval.ms"] == ("1000", 7)
+    assert listed(client, CLIENT_METRICS) == {("some", CLIENT_METRICS)}
+    (old,) = client.ask(ListConfigResourcesRequest(), 0).config_resources
+    assert old.resource_name == "some"
+    for name in ("interval.ms", "match"):
+        unset_config(client, CLIENT_METRICS, "some", name)
+    assert listed(client, CLIENT_METRICS) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("interval.ms", "99", ErrorCode.INVALID_CONFIG),
+        ("interval.ms", "3600001", ErrorCode.INVALID_CONFIG),
+        ("match", "client_id", ErrorCode.INVALID_CONFIG),
+        ("match", "color=red", ErrorCode.INVALID_CONFIG),
+        ("match", "client_id=(", ErrorCode.INVALID_CONFIG),
+        ("push", "1", ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_settings_that_no_subscription_can_have(
+    client: RawClient, name: str, value: str, error: ErrorCode
+) -> None:
+    set_config(client, CLIENT_METRICS, "refused", name, value, expect=error)
+    assert ("refused", CLIENT_METRICS) not in listed(client)
 
 
 @pytest.mark.parametrize("resource_type", [GROUP, CLIENT_METRICS])
@@ -136,6 +170,12 @@ def set_config(
     return int(result.error_code)
 
 
+def unset_config(client: RawClient, resource_type: int, resource: str, name: str) -> None:
+    change = AlterConfigsResource(resource_type, resource, [AlterableConfig(name, 1, None)])
+    (result,) = client.ask(IncrementalAlterConfigsRequest([change])).responses
+    assert result.error_code == 0, result.error_message
+
+
 def test_loggers_have_levels(client: RawClient) -> None:
     found = described(client, LOGGER, "1")
     assert found.error_code == 0
@@ -146,10 +186,12 @@ def test_loggers_have_levels(client: RawClient) -> None:
     assert described(client, LOGGER, "7").error_code == ErrorCode.INVALID_REQUEST
 
 
-@pytest.mark.parametrize(("name", "level"), [("transaction.version", 1), ("group.version", 1)])
-def test_features_are_fixed(client: RawClient, name: str, level: int) -> None:
+@pytest.mark.parametrize(("name", "level"), [("transaction.version", 1), ("group.version", 2)])
+def test_features_are_not_lowered_or_raised_beyond_the_release(
+    client: RawClient, name: str, level: int
+) -> None:
     updates = [
-        features.FeatureUpdateKey("transaction.version", 2),
+        features.FeatureUpdateKey("share.version", 1),
         features.FeatureUpdateKey(name, level),
     ]
     request = features.UpdateFeaturesRequest(feature_updates=updates)
@@ -158,6 +200,29 @@ def test_features_are_fixed(client: RawClient, name: str, level: int) -> None:
     assert f"Invalid update version {level} for feature {name}" in answer.error_message
     results = client.ask(request, 1).results
     assert {each.error_code for each in results} == {ErrorCode.INVALID_UPDATE_VERSION}
+
+
+def test_a_new_cluster_has_the_newest_levels(client: RawClient) -> None:
+    question = ApiVersionsRequest("test", "1")
+    wait_until(lambda: _levels(client.ask(question)) == _NEWEST, "the levels are not raised")
+    answer = client.ask(question)
+    assert {
+        each.name: (each.min_version, each.max_version) for each in answer.supported_features
+    } == SUPPORTED
+    assert answer.finalized_features_epoch > 0
+    again = [features.FeatureUpdateKey(name, level) for name, level in _NEWEST.items()]
+    assert client.ask(features.UpdateFeaturesRequest(feature_updates=again)).error_code == 0
+    for version in (0, 1):
+        results = client.ask(features.UpdateFeaturesRequest(feature_updates=again), version).results
+        assert {each.feature: each.error_code for each in results} == dict.fromkeys(_NEWEST, 0)
+    lower = features.FeatureUpdateKey(METADATA_VERSION, 29, allow_downgrade=True)
+    (result,) = client.ask(features.UpdateFeaturesRequest(feature_updates=[lower]), 0).results
+    assert result.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert "older releases can't read" in result.error_message
+
+
+def _levels(answer: ApiVersionsResponse) -> dict[str, int]:
+    return {each.name: each.max_version_level for each in answer.finalized_features}
 
 
 def test_replicas_are_in_the_one_directory(

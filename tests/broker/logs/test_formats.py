@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from barnabas.broker.logs.json_format import JsonFormat
-from barnabas.broker.logs.text_format import TextFormat
 from barnabas.broker.net.sign_in.failures import FailedSignIns
+from barnabas.text_format import TextFormat
 
 FORGED = "GSSAPI\n2026-01-01 INFO barnabas: all is well\x1b[2J\u2028"
 

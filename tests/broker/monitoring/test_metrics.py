@@ -3,6 +3,7 @@
 import pytest
 
 from barnabas.broker.monitoring.registry import METRICS
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -18,6 +19,7 @@ from tests.broker.verbs import (
     fetch_one,
     fetch_request,
     find_coordinator,
+    produce,
     produced,
 )
 from tests.support.broker import BrokerProcess
@@ -103,12 +105,30 @@ def test_requests_are_counted_and_timed(node: BrokerProcess, client: RawClient) 
         )
 
     assert grown("requests_total", "Produce") == 100
-    assert 70 <= grown("totaltimems_count", "Produce") <= 130, "each sixteenth stands for sixteen"
+    assert 70 <= grown("totaltimems_count", "Produce") <= 130, "one of 32 stands for 32"
     assert grown("totaltimems_sum", "Produce") > 0
     assert grown("remotetimems_count", "Fetch") == 1
     assert grown("remotetimems_sum", "Fetch") >= 290
     assert (after.value(f"{_REQUESTS}totaltimems", request="Fetch", quantile="0.99") or 0) > 100
     assert after.value("barnabas_response_size_bytes_count", request="Produce") != 0
+
+
+def test_errors_are_counted_by_api_and_code(node: BrokerProcess, client: RawClient) -> None:
+    create_topic(client, "errors")
+    name = f"{_REQUESTS}errors_total"
+
+    def counted(request: str, error: str) -> float:
+        return scrape(node).value(name, request=request, error=error) or 0
+
+    before = counted("Fetch", "OFFSET_OUT_OF_RANGE")
+    client.ask(fetch_request(asked("errors", {0: 7}), max_wait_ms=1), BY_NAME)
+    assert counted("Fetch", "OFFSET_OUT_OF_RANGE") == before + 1
+    before = counted("Produce", "UNKNOWN_TOPIC_OR_PARTITION")
+    answer = produce(client, "errors", records(1), partition=9)
+    assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert counted("Produce", "UNKNOWN_TOPIC_OR_PARTITION") == before + 1
+    fetch_one(client, "errors", 0)
+    assert scrape(node).total(name, error="NONE") == 0
 
 
 def test_lag_of_groups(node: BrokerProcess, client: RawClient) -> None:

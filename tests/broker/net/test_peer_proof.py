@@ -18,8 +18,14 @@ from barnabas.broker.net.peer_proof import (
 )
 from barnabas.broker.net.peers import Peers, PeerUnavailable, peer_client_id
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.peer_versions import versions_question
 from barnabas.wire.framing import decode_request, decode_request_header, encode_response
 from barnabas.wire.message import Request
+from barnabas.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
 from barnabas.wire.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -29,7 +35,7 @@ from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from barnabas.wire.messages.vote import VoteRequest, VoteResponse
+from barnabas.wire.messages.vote import PartitionData, TopicData, VoteRequest, VoteResponse
 from barnabas.wire.primitives import Reader
 
 NONCE, OTHER_NONCE = b"n" * 32, b"m" * 32
@@ -137,6 +143,7 @@ class Other(asyncio.Protocol):
             for kind in (
                 SaslHandshakeRequest,
                 SaslAuthenticateRequest,
+                ApiVersionsRequest,
                 VoteRequest,
                 DescribeClusterRequest,
             )
@@ -148,8 +155,11 @@ class Other(asyncio.Protocol):
                 response = SaslHandshakeResponse()
             case SaslAuthenticateRequest():
                 response = self.authenticate(bytes(request.auth_bytes))
+            case ApiVersionsRequest():
+                response = ApiVersionsResponse(api_keys=self.stage.served)
             case _:
                 self.stage.asked.append(type(request).__name__)
+                self.stage.versions.append(header.api_version)
                 response = VoteResponse()
                 if isinstance(request, DescribeClusterRequest):
                     response = DescribeClusterResponse(cluster_id="c")
@@ -179,6 +189,8 @@ class Stage:
         self.theirs: Credentials | None = credentials(1)
         self.is_silent = False
         self.asked: list[str] = []
+        self.versions: list[int] = []
+        self.served = [ApiVersion(VoteRequest.API_KEY, 0, 2)]
         self.proved: list[int] = []
         self.connections = 0
 
@@ -279,3 +291,63 @@ def test_who_does_not_answer_the_hello_is_given_up(monkeypatch: pytest.MonkeyPat
         await stage.call(VoteRequest())
 
     play(scenario)
+
+
+def test_requests_go_in_the_newest_version_that_both_know() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.served = [ApiVersion(VoteRequest.API_KEY, 0, 1)]
+        await stage.call(VoteRequest())
+        assert stage.versions == [1]
+        stage.peers.close()
+
+    play(scenario)
+
+
+def test_a_newer_node_is_sent_what_this_one_knows() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.served = [ApiVersion(VoteRequest.API_KEY, 1, 9)]
+        await stage.call(VoteRequest())
+        assert stage.versions == [VoteRequest.MAX_VERSION]
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("served", "why"),
+    [
+        ([], "does not serve Vote: upgrade it"),
+        ([ApiVersion(VoteRequest.API_KEY, 7, 9)], "serves Vote 7-9, this one 0-2: upgrade"),
+    ],
+)
+def test_what_the_other_release_does_not_serve_fails_with_the_reason(
+    served: list[ApiVersion], why: str
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.served = served
+        with pytest.raises(PeerUnavailable, match=why):
+            await stage.call(VoteRequest())
+        assert stage.asked == []
+        stage.served = [ApiVersion(VoteRequest.API_KEY, 0, 2)]
+        assert stage.connections == 1  # it is kept for what the node does serve
+
+    play(scenario)
+
+
+def test_what_an_older_version_can_not_carry_is_not_sent() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.served = [ApiVersion(VoteRequest.API_KEY, 0, 1)]
+        topic = TopicData("t", [PartitionData(pre_vote=True)])
+        with pytest.raises(PeerUnavailable, match="version 1 can't carry pre_vote"):
+            await stage.call(VoteRequest(topics=[topic]))
+        await stage.call(VoteRequest())  # over the same connection
+        assert stage.asked == ["VoteRequest"]
+        assert stage.connections == 1
+
+    play(scenario)
+
+
+def test_a_local_version_is_told_in_characters_that_brokers_accept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("barnabas.broker.runtime.peer_versions.__version__", "0.2.0+deb_1")
+    assert versions_question().client_software_version == "0.2.0-deb-1"

@@ -1,14 +1,12 @@
 """How clusters begin, and how nodes with empty directories get into one."""
 
 import asyncio
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from barnabas.broker.quorum.administration import describe_quorum
-from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterBroker
 from barnabas.wire.messages.describe_quorum import (
@@ -159,21 +157,6 @@ def test_a_lone_node_becomes_three(tmp_path: Path) -> None:
         await leader.quorum.propose([change("b")])
         await members.in_step()
         assert members[3].state == {"a": "v", "b": "v"}
-
-    run(Members(tmp_path), scenario)
-
-
-def test_a_voter_that_has_lost_its_vote_but_not_its_name_is_refused(tmp_path: Path) -> None:
-    """It could vote a second time; with an empty directory it would be another voter."""
-
-    async def scenario(members: Members) -> None:
-        await members.start()
-        await members.leader()
-        await members[2].kill()
-        shutil.rmtree(members[2].path / "__cluster_metadata-0")
-        await members[2].start()
-        with pytest.raises(StorageError, match="has lost what this node agreed to"):
-            await members[2].starting
 
     run(Members(tmp_path), scenario)
 

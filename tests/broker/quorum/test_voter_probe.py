@@ -36,7 +36,8 @@ def test_all_are_there() -> None:
 def test_a_majority_without_its_disks() -> None:
     said = (
         "3 of 3 voters answer, but nodes 2 and 3 came back with empty directories: "
-        "restore what they had, see docs/cluster.md"
+        "restore what they had, or rebuild the cluster from one that is left: "
+        "barnabas cluster recover --data DIR"
     )
     left = VoterProbe(
         member(KEYS[1]),

@@ -37,6 +37,7 @@ from tests.broker.verbs import (
     values_of,
 )
 from tests.support.broker import BrokerProcess
+from tests.support.metrics import scrape
 
 SETTINGS = {
     "quota.window.num": "2",
@@ -93,6 +94,23 @@ def test_a_producer_is_throttled_and_its_connection_muted(
         assert answer.throttle_time_ms == 0
     app.receive()
     assert time.monotonic() - began > throttled.throttle_time_ms / 1000 - 0.1
+
+
+def test_throttled_requests_are_counted_and_timed(
+    node: BrokerProcess, client: RawClient, connect: Connect
+) -> None:
+    create_topic(client, "counted")
+    alter(client, {"client-id": "counted"}, producer_byte_rate=RATE)
+    producer = connect("counted")
+    for _ in range(3):
+        produced(producer, "counted", batch(BURST))
+    found = scrape(node)
+    labels = {"resource": "Produce", "clientId": "counted"}
+    assert (found.value("kafka_server_quota_byte_rate", **labels) or 0) > 0
+    assert found.value("kafka_server_quota_throttle_time", **labels) is not None
+    times = "kafka_network_requestmetrics_throttletimems"
+    assert (found.value(f"{times}_count", request="Produce") or 0) >= 1
+    assert (found.value(f"{times}_sum", request="Produce") or 0) > 0
 
 
 def test_a_pipeline_is_held_up_where_the_quota_is_exceeded(

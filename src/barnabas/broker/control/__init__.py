@@ -14,5 +14,7 @@ topic_creation, creation_rate   topics created on demand
 producer_ids            blocks of producer ids
 lost_replicas           reports replicas that lack records or can't be used
 initial_users           users that a new cluster begins with
+node_features           asks nodes which levels of features they support
+first_features          levels of features that a new cluster begins with
 replica_logs            asks replicas for their log ends before an unclean election
 """

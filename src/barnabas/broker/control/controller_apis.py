@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
 from barnabas.controller.elect_leaders import leaderless
+from barnabas.controller.features.node_features import AllFeatures
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.security.principal import ANONYMOUS, Principal
@@ -89,6 +91,10 @@ from barnabas.wire.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
+from barnabas.wire.messages.update_features import (
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 
 
 class DecisionInput(NamedTuple):
@@ -100,6 +106,8 @@ class DecisionInput(NamedTuple):
     """The log ends of the replicas that an election can choose from, if the API needs them."""
     requester: Principal = ANONYMOUS
     """Who asks, if the API asks who."""
+    nodes: AllFeatures = MappingProxyType({})
+    """What all nodes support, if the API needs that."""
 
 
 Decide = Callable[[Controller, Any, DecisionInput], Decision[Any]]
@@ -119,6 +127,8 @@ class ControllerApi:
     """The partitions whose replicas are asked for their log ends before the decision."""
     asks_who: bool = False
     """Whether the decision depends on who asks: the principal is forwarded with the request."""
+    asks_nodes: bool = False
+    """Whether all nodes are asked before the decision for what they support."""
 
 
 def _timeless(decide: Callable[[Controller, Any], Decision[Any]]) -> Decide:
@@ -341,6 +351,12 @@ CONTROLLER_APIS: dict[type[Request[Any]], ControllerApi] = {
         _refusal(ExpireDelegationTokenResponse),
         _error,
         asks_who=True,
+    ),
+    UpdateFeaturesRequest: ControllerApi(
+        lambda controller, request, given: controller.update_features(request, given.nodes),
+        _refusal(UpdateFeaturesResponse, says_why=True),
+        _error,
+        asks_nodes=True,
     ),
     elect_leaders.ElectLeadersRequest: ControllerApi(
         lambda controller, request, given: controller.elect_leaders(request, given.replica_ends),

@@ -5,7 +5,7 @@ may be made, and the retry may find that it was made already.
 """
 
 from asyncio import FIRST_COMPLETED, AbstractEventLoop, Future, sleep, wait
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
@@ -15,6 +15,7 @@ from barnabas.broker.net.peers import PeerIsDown, Peers, PeerUnavailable
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.controller import Controller
 from barnabas.controller.decision import Decision
+from barnabas.controller.features.node_features import AllFeatures
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.security.principal import ANONYMOUS, Principal
 from barnabas.wire.errors import ErrorCode
@@ -51,8 +52,11 @@ class ControllerCalls:
         leader_id: Callable[[], int | None],
         metadata_end_offset: Callable[[], int],
         on_controller_down: Callable[[], None] = lambda: None,
+        *,
+        ask_nodes: Callable[[], Awaitable[AllFeatures]],
     ) -> None:
-        """`on_controller_down` is called when the controller's process is gone."""
+        """`on_controller_down` is called when the controller's process is gone. `ask_nodes` asks
+        all nodes which levels of features they support."""
         self._node_id = node_id
         self._clock = clock
         self._peers = peers
@@ -60,6 +64,7 @@ class ControllerCalls:
         self._leader_id = leader_id
         self._metadata_end_offset = metadata_end_offset
         self._on_controller_down = on_controller_down
+        self._ask_nodes = ask_nodes
         self._loop = loop
         self._leader_changed: Future[None] = loop.create_future()
 
@@ -80,9 +85,10 @@ class ControllerCalls:
         ends: ReplicaEnds = {}
         if elects is not None:
             ends = await self._controller.replica_ends(lambda image: elects(image, request))
+        nodes = await self._ask_nodes() if api.asks_nodes else {}
 
         def decide_now(controller: Controller, now_ms: int) -> Decision[Any]:
-            given = DecisionInput(now_ms, self._metadata_end_offset(), ends, requester)
+            given = DecisionInput(now_ms, self._metadata_end_offset(), ends, requester, nodes)
             return api.decide(controller, request, given)
 
         answer: ResponseT = await self._controller.decide(

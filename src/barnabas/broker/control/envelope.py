@@ -7,7 +7,8 @@ there. Only nodes may send an Envelope (`handlers/node_only_requests.py`): a cli
 it is.
 
 The envelope has the request as a frame without its length, header included; so has its answer. The
-principal is a DefaultPrincipalData, behind its version.
+principal is a DefaultPrincipalData, behind its version. Nodes agree on the version of the envelope
+only, so requests inside have versions that every release opens.
 """
 
 import struct
@@ -24,16 +25,25 @@ from barnabas.wire.framing import (
     encode_response,
 )
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from barnabas.wire.messages.envelope import (
     DefaultPrincipalData,
     EnvelopeRequest,
     EnvelopeResponse,
 )
+from barnabas.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from barnabas.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from barnabas.wire.primitives import Reader, WireError, Writer
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
 _LENGTH_BYTES = 4
+_SEALED_VERSIONS: dict[type[Request[Any]], int] = {
+    CreateDelegationTokenRequest: 3,
+    RenewDelegationTokenRequest: 2,
+    ExpireDelegationTokenRequest: 2,
+}
+_PRINCIPAL_VERSION = 0
 _VERSION = struct.Struct(">h")
 
 
@@ -50,10 +60,10 @@ class Opened(NamedTuple):
 
 
 def seal(request: Request[Any], requester: Principal, client_host: str) -> EnvelopeRequest:
-    frame = b"".join(encode_request(request, request.MAX_VERSION, 0, None))
+    frame = b"".join(encode_request(request, _SEALED_VERSIONS[type(request)], 0, None))
     w = Writer()
-    w.buffer += _VERSION.pack(DefaultPrincipalData.MAX_VERSION)
-    DefaultPrincipalData(requester.kind, requester.name).encode(w, DefaultPrincipalData.MAX_VERSION)
+    w.buffer += _VERSION.pack(_PRINCIPAL_VERSION)
+    DefaultPrincipalData(requester.kind, requester.name).encode(w, _PRINCIPAL_VERSION)
     return EnvelopeRequest(frame[_LENGTH_BYTES:], w.getvalue(), client_host.encode())
 
 
@@ -75,7 +85,8 @@ def opened_answer(envelope: EnvelopeResponse, request: Request[ResponseT]) -> Re
         return None
     if envelope.error_code or envelope.response_data is None:
         raise WireError(f"an envelope was refused: error {envelope.error_code}")
-    response = decode_response(envelope.response_data, request.RESPONSE, request.MAX_VERSION)
+    version = _SEALED_VERSIONS[type(request)]
+    response = decode_response(envelope.response_data, request.RESPONSE, version)
     return cast("ResponseT", response)
 
 
@@ -83,7 +94,7 @@ def _principal(data: bytes | None) -> Principal:
     try:
         r = Reader(data or b"")
         (version,) = r.run(_VERSION)
-        if version != DefaultPrincipalData.MAX_VERSION:
+        if version != _PRINCIPAL_VERSION:
             raise WireError(f"a principal of version {version}")
         found = DefaultPrincipalData.decode(r, version)
     except (struct.error, UnicodeDecodeError) as error:

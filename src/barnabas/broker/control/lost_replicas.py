@@ -4,7 +4,8 @@ The controller removes them from the in-sync set and the eligible leaders. Only 
 that has just started report that it has caught up, and only then does a replica truncate its
 suspect records, to refetch them. A replica that leads, or that only has a hole, and that no other
 can replace, stays as it is; the node asks the controller again, since another may be in sync later.
-The same holds for one that can't be opened or synced because of the disk.
+The same holds for one that can't be opened or synced because of the disk, and for a leader that
+can't append: then another replica in sync leads, and this one lags until its disk takes writes.
 """
 
 import logging
@@ -18,7 +19,11 @@ from barnabas.broker.control.controller_calls import ControllerCalls, Controller
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.replica_doubt import must_lead_in_doubt, settle_doubt
 from barnabas.broker.replica.replica_trust import NEW_DIRECTORY
-from barnabas.controller.lost_replicas import LOST_DIRECTORY, OFFLINE_DIRECTORY
+from barnabas.controller.lost_replicas import (
+    LOST_DIRECTORY,
+    OFFLINE_DIRECTORY,
+    UNWRITABLE_DIRECTORY,
+)
 from barnabas.log import StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.assign_replicas_to_dirs import (
@@ -36,6 +41,7 @@ _NOT_REGISTERED = -1
 _TOLD_AT_ONCE = 1_000
 _RETRY_S = 0.1
 _ASK_AGAIN_S = 5.0
+_SAY_AGAIN_S = 60.0
 
 Key = tuple[bytes, int]
 """Topic id and index."""
@@ -44,7 +50,9 @@ Key = tuple[bytes, int]
 class _Report(NamedTuple):
     name: str
     partition: Partition | None
-    """None if the replica can't be used."""
+    """None if the disk has failed: there is nothing to fetch again."""
+    directory: bytes = OFFLINE_DIRECTORY
+    """What the controller is told, if there is no partition."""
 
 
 class LostReplicas:
@@ -71,6 +79,8 @@ class LostReplicas:
         self._reports: dict[Key, _Report] = {}
         self._refused: set[Key] = set()
         """Replicas that no other can replace yet."""
+        self._unwritable: dict[Key, float] = {}
+        """Replicas that could not append, and when they were reported last."""
         self._woken: Future[None] | None = None
         self._task: Task[None] | None = None
 
@@ -90,6 +100,19 @@ class LostReplicas:
     def offline(self, topic: str, topic_id: bytes, index: int) -> None:
         """A replica's disk has failed: `PartitionHost.on_offline`."""
         self._report((topic_id, index), _Report(f"{topic}-{index}", None))
+
+    def unwritable(self, topic: str, topic_id: bytes, index: int) -> None:
+        """A replica can't append: `PartitionHost.on_unwritable`. Producers and followers retry
+        often."""
+        key = topic_id, index
+        since = self._loop.time() - self._unwritable.get(key, -_SAY_AGAIN_S)
+        if key in self._reports or since < _ASK_AGAIN_S:
+            return
+        name = f"{topic}-{index}"
+        if since >= _SAY_AGAIN_S:
+            logger.error("%s can't be appended to here: asking for another leader", name)
+        self._unwritable[key] = self._loop.time()
+        self._report(key, _Report(name, None, UNWRITABLE_DIRECTORY))
 
     def _report(self, key: Key, report: _Report) -> None:
         self._reports[key] = report
@@ -129,7 +152,7 @@ class LostReplicas:
         )
         for (topic_id, index), report in told.items():
             lacks_end = report.partition is not None and report.partition.doubt.lacks_end
-            directory = LOST_DIRECTORY if lacks_end else OFFLINE_DIRECTORY
+            directory = LOST_DIRECTORY if lacks_end else report.directory
             directories[directory][topic_id].append(PartitionData(index))
         return AssignReplicasToDirsRequest(
             self._node_id,
@@ -160,7 +183,10 @@ class LostReplicas:
         partition = report.partition
         if key not in self._refused:
             self._refused.add(key)
-            logger.error("%s keeps its records: no other replica is in sync", report.name)
+            stays = "keeps its records"
+            if report.directory == UNWRITABLE_DIRECTORY:
+                stays = "stays with this leader, which can't append"
+            logger.error("%s %s: no other replica is in sync", report.name, stays)
         if partition is None:
             return  # it is reported again if opening it fails again
         if must_lead_in_doubt(partition):

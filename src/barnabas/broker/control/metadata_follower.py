@@ -15,6 +15,7 @@ from functools import partial
 from barnabas.metadata.acl import Acl
 from barnabas.metadata.image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     TOPIC_RESOURCE,
     MetadataImage,
     TopicImage,
@@ -25,6 +26,7 @@ from barnabas.wire.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
@@ -54,6 +56,8 @@ class Followers:
     acl_changed: Callable[[Acl, bool], None]
     """A rule was added or, with False, removed."""
     quotas_changed: Callable[[], None]
+    client_metrics_changed: Callable[[], None]
+    features_changed: Callable[[], None]
     failed: Callable[[str], None]
     """Called when a bug kept this node from applying metadata: it can't be trusted any longer."""
 
@@ -92,6 +96,8 @@ class MetadataFollower:
         self._followers.broker_reconfigured()
         self._followers.acls_restored(self._image.acls.by_id.values())
         self._followers.quotas_changed()
+        self._followers.client_metrics_changed()
+        self._followers.features_changed()
         self._todo.append(self._brokers_changed)
         self._work()
 
@@ -126,6 +132,9 @@ class MetadataFollower:
                 case ClientQuotaRecord():
                     self._image.replay(record)
                     quotas_changed = True
+                case FeatureLevelRecord():
+                    self._image.replay(record)
+                    self._followers.features_changed()
                 case _:
                     self._image.replay(record)
                     brokers_changed |= isinstance(
@@ -196,6 +205,8 @@ class MetadataFollower:
                 self._reconfigured(name)
         elif record.resource_type == TOPIC_RESOURCE:
             self._reconfigured(record.resource_name)
+        elif record.resource_type == CLIENT_METRICS_RESOURCE:
+            self._followers.client_metrics_changed()
 
     def _reconfigured(self, name: str) -> None:
         def reconfigure() -> int:

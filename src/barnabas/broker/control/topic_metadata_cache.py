@@ -34,6 +34,8 @@ class EncodedPartition(MetadataResponsePartition):
         encoded = self._encoded.get(version)
         if encoded is not None:
             w.buffer += encoded
+            if self.error_code:
+                w.errors.append(self.error_code)
             return
         start = len(w.buffer)
         super().encode(w, version)
@@ -43,7 +45,7 @@ class EncodedPartition(MetadataResponsePartition):
 class EncodedTopic(MetadataResponseTopic):
     """A topic's part of the response, encoded once per requested version."""
 
-    __slots__ = ("_encoded",)
+    __slots__ = ("_encoded", "_errors")
 
     def __init__(
         self, topic: TopicImage, offline: frozenset[int], before: "EncodedTopic | None"
@@ -63,6 +65,7 @@ class EncodedTopic(MetadataResponseTopic):
             ],
         )
         self._encoded: dict[int, bytes] = {}
+        self._errors: list[int] = []
 
     def encode(self, w: Writer, version: int) -> None:
         encoded = self._encoded.get(version)
@@ -70,7 +73,9 @@ class EncodedTopic(MetadataResponseTopic):
             own = Writer()
             super().encode(own, version)
             encoded = self._encoded[version] = own.getvalue()
+            self._errors = own.errors
         w.buffer += encoded
+        w.errors += self._errors
 
 
 class TopicMetadataCache:

@@ -85,6 +85,15 @@ class ShardLoader:
             shard.unload()
             self._to_load.append(shard)
             return
+        if log.lost_ranges:
+            logger.critical(
+                "%s-%d has lost %s, and no other replica has it: what was there is forgotten. "
+                "The coordinator serves the rest, which is %d records",
+                partition.topic,
+                partition.index,
+                log.lost_ranges,
+                replayed,
+            )
         logger.info("%s-%d: %d records replayed", partition.topic, partition.index, replayed)
         self._serve_when_committed(shard, end_offset)
 

@@ -12,7 +12,7 @@ _READ_BYTES = 1 << 20
 
 
 def stored_records(log: Log) -> Iterator[Record]:
-    """Every record from the log's start to its end. Raises `StorageError` if one can't be read."""
+    """Every record from the log's start to its end, but for what is lost. Raises `StorageError`."""
     for batches in batch_slices(log, log.log_end_offset, _READ_BYTES):
         for _, records in batches:
             yield from records
@@ -23,11 +23,15 @@ def batch_slices(
 ) -> Iterator[list[tuple[BatchHeader, list[Record]]]]:
     """The batches before `end_offset`, which is a batch boundary, about `slice_bytes` at a time.
 
-    Raises `StorageError` if one can't be read. Other work runs between two slices, and may move the
-    log start.
+    What the log is known to have lost is left out. Raises `StorageError` if anything else can't be
+    read. Other work runs between two slices, and may move the log start.
     """
     offset = log.log_start_offset
     while offset < end_offset:
+        lost = log.lost_ranges.at(offset)
+        if lost is not None:
+            offset = lost.end
+            continue
         try:
             batches = list(
                 iter_batches(log.reader.read(offset, slice_bytes, upto_offset=end_offset))

@@ -13,6 +13,7 @@ from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.metadata.image import TRANSACTION_STATE, MetadataImage
 from barnabas.transactions import TransactionConfig, TransactionShard
+from barnabas.transactions.transaction_counts import TransactionCounts
 
 
 class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
@@ -35,12 +36,13 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
             transactional_id_expiration_ms=config.transactions.id_expiration_ms,
             max_transactional_ids=config.transactions.max_ids_per_partition,
         )
+        self.counts = TransactionCounts()
         self._commit_timeout_ms = config.groups.commit_timeout_ms
 
     def _new_shard(self, partition: LeaderPartition) -> TransactionCoordinatorShard:
         return TransactionCoordinatorShard(
             partition,
-            TransactionShard(self._config, self._new_producer_id),
+            TransactionShard(self._config, self._new_producer_id, self.counts),
             self._loop,
             self._clock,
             self._commit_timeout_ms,

@@ -88,6 +88,8 @@ class TransactionVerification:
         self._coordinator = coordinator
         self._asked: dict[Key, _Asked] = {}
         self._to_ask: list[_Asked] = []
+        self.failures = 0
+        """Batches that were refused, as their transaction could not be verified."""
 
     def when_verified(
         self,
@@ -133,6 +135,8 @@ class TransactionVerification:
         del self._asked[asked.key]
         if asked.key[0].leader_epoch != asked.leader_epoch:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER  # another leader may have ended it
+        if error is not ErrorCode.NONE:
+            self.failures += len(asked.waiting)
         for done in asked.waiting:
             done(error)
 

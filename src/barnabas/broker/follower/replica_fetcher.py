@@ -264,6 +264,7 @@ class ReplicaFetcher:
             return
         except StorageError as error:
             partition.log_refusal(error, self._clock.now_ms())
+            partition.unwritable()  # the leader need not wait until it lags
             self._back_off(followed, _BACKOFF_MS.longest)
             return
         moved = (end, start) != (partition.log.log_end_offset, partition.log.log_start_offset)

@@ -72,6 +72,7 @@ from barnabas.wire.messages.expire_delegation_token import ExpireDelegationToken
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
@@ -89,6 +90,7 @@ from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.push_telemetry import PushTelemetryRequest
 from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
 from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
@@ -164,6 +166,8 @@ GUARDS: dict[type[Request[Any]], Guard] = {
     IncrementalAlterConfigsRequest: configs.alter_configs,
     ListConfigResourcesRequest: _describe_cluster_configs,
     DescribeClientQuotasRequest: _describe_cluster_configs,
+    GetTelemetrySubscriptionsRequest: anybody,
+    PushTelemetryRequest: anybody,
     AlterClientQuotasRequest: cluster.cluster(AclOperation.ALTER_CONFIGS),
     # The cluster.
     DescribeClusterRequest: in_handler,

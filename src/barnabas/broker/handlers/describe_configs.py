@@ -1,6 +1,5 @@
-"""DescribeConfigs, versions 1-4: settings of topics, brokers and groups, and where each comes from.
-
-Client metrics have no settings of their own; the loggers of a broker have their levels.
+"""DescribeConfigs, versions 1-4: settings of topics, brokers, groups and subscriptions to client
+metrics, and where each comes from; the loggers of a broker have their levels.
 
 What a broker was started with is known to that broker alone, so it is asked.
 """
@@ -16,18 +15,24 @@ from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.runtime.slices import Slicer
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.configs import (
-    CLIENT_METRICS_RESOURCE,
     LOGGER_RESOURCE,
     SOURCE_BROKER_LOGGER,
     DescribedConfig,
     TopicDefaults,
     described_broker_configs,
+    described_client_metrics,
     described_configs,
     described_group_configs,
 )
 from barnabas.controller.decision import Refusal
 from barnabas.metadata.config_values import ConfigDef, ConfigType
-from barnabas.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -147,7 +152,7 @@ def _configs(node: Needs, resource: DescribeConfigsResource) -> Iterable[Describ
             )
         if resource.resource_type == GROUP_RESOURCE:
             return described_group_configs(node.image, settings, name)
-        return ()
+        return described_client_metrics(node.image, name)
     raise Refusal(
         ErrorCode.INVALID_REQUEST,
         f"resources of type {resource.resource_type} have no settings here",

@@ -1,4 +1,7 @@
-"""DescribeLogDirs, versions 1-5: what the data directory holds and how much room is left."""
+"""DescribeLogDirs, versions 1-5: what the data directory holds and how much room is left.
+
+A disk that has room and has refused appends within a minute has failed: KAFKA_STORAGE_ERROR.
+"""
 
 import os
 from typing import Protocol
@@ -48,7 +51,9 @@ def handle(
     except OSError:
         result = DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)
         return DescribeLogDirsResponse(results=[result])
+    is_failing = room.f_bavail > 0 and bool(node.partitions.refused_appends.recent())
     result = DescribeLogDirsResult(
+        error_code=ErrorCode.KAFKA_STORAGE_ERROR if is_failing else ErrorCode.NONE,
         log_dir=path,
         topics=[
             DescribeLogDirsTopic(name, [_describe(partition) for partition in partitions])

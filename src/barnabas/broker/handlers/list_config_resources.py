@@ -1,7 +1,7 @@
 """ListConfigResources, versions 0-1: what DescribeConfigs can be asked about.
 
-Topics, brokers, the loggers of brokers, and groups with settings of their own. Version 0 asks for
-subscriptions to client metrics only, of which there are none.
+Topics, brokers, the loggers of brokers, groups with settings of their own, and subscriptions to
+client metrics. Version 0 asks for these only.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,14 @@ from typing import Protocol
 
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.runtime.slices import Slicer, Slices
-from barnabas.controller.configs import CLIENT_METRICS_RESOURCE, LOGGER_RESOURCE
-from barnabas.metadata.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from barnabas.controller.configs import LOGGER_RESOURCE
+from barnabas.metadata.image import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    MetadataImage,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_config_resources import (
     ConfigResource,
@@ -52,9 +58,7 @@ def _of_type(node: Needs, resource_type: int) -> Iterator[tuple[str, int]]:
         return ((name, resource_type) for name in node.image.topics)
     if resource_type in (BROKER_RESOURCE, LOGGER_RESOURCE):
         return ((str(broker_id), resource_type) for broker_id in node.image.brokers)
-    if resource_type == GROUP_RESOURCE:
-        return ((name, kind) for kind, name in node.image.configs if kind == resource_type)
-    return iter(())
+    return ((name, kind) for kind, name in node.image.configs if kind == resource_type)
 
 
 def _listed(resource: tuple[str, int]) -> ConfigResource:

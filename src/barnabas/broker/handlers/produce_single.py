@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.broker.net.connection import Answer, Connection
+from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions, Replicas
 from barnabas.broker.replica.recompression import Recompression
@@ -21,6 +22,7 @@ from barnabas.log import AppendInfo, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.produce import ProduceRequest
 
 _HEADER = struct.Struct(">hhih")  # api_key, api_version, correlation_id, length of client_id
 _FLEXIBLE_FROM = 9
@@ -52,6 +54,7 @@ class Needs(Protocol):
     loop: AbstractEventLoop
     partitions: Partitions
     recompression: Recompression
+    request_errors: RequestErrors
 
 
 def handle(
@@ -203,6 +206,7 @@ def _answer_later(
         if error is ErrorCode.NONE:
             answered.set_result([answer])
         else:
+            node.request_errors.add(ProduceRequest.API_KEY, [error])
             failed = bytearray(answer)
             _OUTCOME.pack_into(failed, outcome_at, error, -1)
             answered.set_result([failed])

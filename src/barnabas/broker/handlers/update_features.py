@@ -1,12 +1,13 @@
-"""UpdateFeatures, versions 0-2: the features of a cluster are fixed.
+"""UpdateFeatures, versions 0-2: raise levels of features; the controller decides.
 
-A request that asks for what is in force already succeeds, as in Kafka; any other is refused as a
-whole with INVALID_UPDATE_VERSION.
+It raises a level once all nodes support it, and lowers none (`controller/features`). All updates
+of a request are made, or none. Up to version 1 the result is told for each feature.
 """
 
-from barnabas.broker.handlers.api_versions import FEATURES
+from barnabas.broker.handlers import for_controller
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.wire.errors import ErrorCode
+from barnabas.controller.features.update_features import SAFE_DOWNGRADE
+from barnabas.wire.message import Response
 from barnabas.wire.messages.update_features import (
     FeatureUpdateKey,
     UpdatableFeatureResult,
@@ -15,32 +16,37 @@ from barnabas.wire.messages.update_features import (
 )
 
 _ONE_ERROR_FROM = 2
+_TYPES_FROM = 1
 
 
-def handle(
-    _: object, request: UpdateFeaturesRequest, context: RequestContext
-) -> UpdateFeaturesResponse:
-    refusals = {update.feature: _refusal(update) for update in request.feature_updates}
-    first = next((why for why in refusals.values() if why is not None), None)
+async def handle(
+    node: for_controller.Needs, request: UpdateFeaturesRequest, context: RequestContext
+) -> Response:
+    if context.version < _TYPES_FROM:
+        request = _with_types(request)
+    response = await for_controller.handle(node, request, context)
+    assert isinstance(response, UpdateFeaturesResponse)
     if context.version >= _ONE_ERROR_FROM:
-        error = ErrorCode.NONE if first is None else ErrorCode.INVALID_UPDATE_VERSION
-        return UpdateFeaturesResponse(error_code=error, error_message=first)
+        return response
     return UpdateFeaturesResponse(
         error_message=None,
         results=[
             UpdatableFeatureResult(
-                feature,
-                ErrorCode.NONE if first is None else ErrorCode.INVALID_UPDATE_VERSION,
-                why or first,
+                update.feature, response.error_code, response.error_message or None
             )
-            for feature, why in refusals.items()
+            for update in request.feature_updates
         ],
     )
 
 
-def _refusal(update: FeatureUpdateKey) -> str | None:
-    wanted, level = update.max_version_level, FEATURES.get(update.feature)
-    if level == wanted:
-        return None
-    why = "there is no such feature" if level is None else f"it is {level} and can't be changed"
-    return f"Invalid update version {wanted} for feature {update.feature}: {why}"
+def _with_types(request: UpdateFeaturesRequest) -> UpdateFeaturesRequest:
+    """In the newest version, in which it is forwarded."""
+    updates = [
+        FeatureUpdateKey(
+            update.feature,
+            update.max_version_level,
+            upgrade_type=SAFE_DOWNGRADE if update.allow_downgrade else update.upgrade_type,
+        )
+        for update in request.feature_updates
+    ]
+    return UpdateFeaturesRequest(request.timeout_ms, updates)

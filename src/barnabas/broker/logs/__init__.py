@@ -1,6 +1,5 @@
 """The log of a node: how a message looks, where it goes, and which messages are logged.
 
-text_format       one line for each message
 json_format       one JSON object for each message
 log_file          a file with rotation
 log_setup         installs what the settings ask for

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from barnabas.broker.logs.json_format import JsonFormat
 from barnabas.broker.logs.log_file import open_log_file
-from barnabas.broker.logs.text_format import TextFormat
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.text_format import TextFormat
 
 
 def set_up_log(config: BrokerConfig) -> None:

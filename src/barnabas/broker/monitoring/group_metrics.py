@@ -69,13 +69,15 @@ async def collect(node: Node, samples: Samples, max_partitions: int) -> None:
     wanted = dict.fromkeys(
         islice((each for offsets in committed.values() for each in offsets), max_partitions)
     )
+    await sleep(0)
     ends = await log_ends(node, wanted)
+    await sleep(0)
     left = max_partitions
     for group in with_offsets:
         if left <= 0:
             break
         offsets = committed[group.group_id]
-        _add(samples, group, dict(islice(offsets.items(), left)), ends)
+        await _add(samples, group, dict(islice(offsets.items(), left)), ends)
         before, left = left, left - max(1, len(offsets))
         if before // _SLICE != left // _SLICE:
             await sleep(0)
@@ -86,7 +88,7 @@ def _committed(group: Group) -> dict[TopicPartition, int]:
     return {where: value.offset for where, value in group.image.offsets.committed()}
 
 
-def _add(
+async def _add(
     samples: Samples,
     group: Group,
     offsets: dict[TopicPartition, int],
@@ -96,7 +98,9 @@ def _add(
     of_group = f'consumergroup="{escaped(group.group_id)}"'
     lag_by_topic: Counter[str] = Counter()
     offset_by_topic: Counter[str] = Counter()
-    for (topic, index), offset in offsets.items():
+    for number, ((topic, index), offset) in enumerate(offsets.items(), 1):
+        if number % _SLICE == 0:
+            await sleep(0)
         shown = f'{{{of_group},topic="{escaped(topic)}",partition="{index}"}}'
         samples.of(_OFFSET).append(f"{_OFFSET.name}{shown} {offset}\n")
         offset_by_topic[topic] += offset

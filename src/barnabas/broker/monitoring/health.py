@@ -2,19 +2,21 @@
 
 /livez      the event loop runs: always 200
 /startupz   200 once clients are served; before that 503, with the progress of the recovery
-/readyz     200 if the node serves clients, has contact with the controller, and every partition
-            that it leads has all its replicas in sync; else 503, with the reasons
+/readyz     200 if the node serves clients, has contact with the controller and room on its disk,
+            its own replicas are in sync, and so are all replicas of partitions that it leads; else
+            503, with the reasons
 
-A rolling restart waits for /readyz of one node before it restarts the next.
+A rolling restart waits for /readyz of one node before it restarts the next: a node that has just
+returned leads nothing, so its own replicas count too. Those that a move adds do not.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from barnabas.broker.monitoring.replica_metrics import is_under_replicated
 from barnabas.broker.net.startup_gate import StartupGate
 from barnabas.broker.node import Node
-
-_SHOWN = 5
+from barnabas.quantities import some
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,32 @@ class Health:
             reasons.append("handing over leadership")
         elif node.lifecycle.is_cut_off:
             reasons.append("no contact with the controller")
-        lacking = [each.name for each in node.partitions.led if is_under_replicated(node, each)]
+        if node.quorum.no_room is not None:
+            reasons.append(f"the disk is full: {node.quorum.no_room}")
+        refused = node.partitions.refused_appends.recent()
+        if refused:
+            reasons.append(f"the disk refused appends within a minute: {some(refused)}")
+        lacking = [each for each in node.partitions.led if is_under_replicated(node, each)]
         if lacking:
-            shown = ", ".join(lacking[:_SHOWN])
-            more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
-            reasons.append(f"replicas are not in sync: {shown}{more}")
+            missing = sorted(
+                {id_ for each in lacking for id_ in set(each.replicas) - set(each.isr)}
+            )
+            where = f"node{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+            names = some([each.name for each in lacking])
+            reasons.append(f"replicas on {where} are not in sync: {names}")
+        behind = list(self._behind()) if self.is_serving else []
+        if behind:
+            reasons.append(f"this node's replicas are still catching up: {some(behind)}")
         return Report(not reasons, {"reasons": reasons})
+
+    def _behind(self) -> Iterator[str]:
+        """The partitions of which this node has a replica that is not in sync."""
+        node_id = self._node.node_id
+        for topic in self._node.image.topics.values():
+            for index, each in enumerate(topic.partitions):
+                if (
+                    node_id in each.replicas
+                    and node_id not in each.isr
+                    and node_id not in each.adding_replicas
+                ):
+                    yield f"{topic.name}-{index}"

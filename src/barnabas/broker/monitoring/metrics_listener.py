@@ -77,7 +77,7 @@ class MetricsListener:
     def __init__(self, node: Node, times: AllRequestTimes, gate: StartupGate) -> None:
         health = Health(node, gate)
         self._scraper = Scraper(node, times, health)
-        self._windows = (times, node.flusher.times)
+        self._windows = (times, node.flusher.times, node.client_quotas.throttle_times)
         self._server = HttpServer(text_refusal, PAGE_LIMITS)
         self._pages = {
             "/metrics": self._metrics,

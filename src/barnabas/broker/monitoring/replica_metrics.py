@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from barnabas.broker.monitoring.partition_metrics import PartitionLines
+from barnabas.broker.monitoring.transaction_metrics import OpenTransactions
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.slices import Slices
@@ -93,8 +94,10 @@ def is_under_replicated(node: Node, partition: Partition) -> bool:
     return bool(set(partition.replicas) - set(adding) - set(partition.isr))
 
 
-def collect(node: Node, samples: Samples, max_partitions: int) -> Slices[None]:
-    """All replicas, in slices."""
+def collect(
+    node: Node, samples: Samples, max_partitions: int, transactions: OpenTransactions
+) -> Slices[None]:
+    """All replicas, in slices; also what `transactions` counts of them."""
     counts = _Counts()
     lines = PartitionLines(samples)
     for partition in node.partitions:
@@ -102,6 +105,7 @@ def collect(node: Node, samples: Samples, max_partitions: int) -> Slices[None]:
             continue
         node.traffic.update(partition)
         counts.add(node, partition)
+        transactions.add(partition)
         if counts.partitions <= max_partitions:
             lines.add(partition)
         if counts.partitions % _SLICE == 0:

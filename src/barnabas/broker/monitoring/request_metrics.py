@@ -1,12 +1,15 @@
 """Metrics of requests, by API."""
 
 from barnabas.broker.net.connection_limits import ConnectionLimits
+from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.net.request_times import AllRequestTimes
 from barnabas.metrics.exposition import Samples, counter, gauge
 from barnabas.metrics.metric import Kind, Metric
+from barnabas.wire.errors import ErrorCode
 
 _PREFIX = "kafka_network_requestmetrics_"
 _MS = 1000
+_ERROR_CODES = frozenset(ErrorCode)
 
 
 def _times(name: str, meaning: str, alarm: str = "") -> Metric:
@@ -15,6 +18,14 @@ def _times(name: str, meaning: str, alarm: str = "") -> Metric:
 
 
 _REQUESTS = counter(f"{_PREFIX}requests_total", "Requests answered", "request")
+_ERRORS = counter(
+    f"{_PREFIX}errors_total",
+    "Errors in answers: one for each partition, topic or group that failed",
+    "request",
+    "error",
+    alarm="NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE or UNKNOWN_SERVER_ERROR "
+    "growing for 5 minutes: clients fail",
+)
 _TOTAL = _times(
     "totaltimems",
     "Time from a request's arrival to its answer",
@@ -50,12 +61,16 @@ _UNREAD = gauge(
     alarm="above 0.8 of the limit for 10 minutes: the connections that hold most will be closed",
 )
 METRICS = (
-    *(_REQUESTS, _TOTAL, _LOCAL, _REMOTE, _BYTES, _ANSWERS, _WAITING),
+    *(_REQUESTS, _ERRORS, _TOTAL, _LOCAL, _REMOTE, _BYTES, _ANSWERS, _WAITING),
     *(_CONNECTIONS, _ACCEPTED, _ARRIVING, _UNREAD),
 )
 
 
-def collect(times: AllRequestTimes, samples: Samples) -> None:
+def collect(times: AllRequestTimes, errors: RequestErrors, samples: Samples) -> None:
+    samples.of(_ERRORS)
+    for (api_key, code), count in sorted(errors.counts.items()):
+        name = ErrorCode(code).name if code in _ERROR_CODES else str(code)
+        samples.add(_ERRORS, count, request=times.by_key[api_key].name, error=name)
     for api in times.used():
         samples.add(_REQUESTS, api.count, request=api.name)
         samples.add(_BYTES, api.request_bytes, request=api.name)

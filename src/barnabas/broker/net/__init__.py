@@ -10,6 +10,7 @@ listener_tls                    contexts of a TLS listener, and who its clients 
 tls_connection, handshakes      TLS between a socket and a connection
 request_order                   which requests of a connection may overlap
 dispatcher                      from a frame to its handler and back
+request_times, request_errors   what is counted of requests
 throttling                      the same for clients with quotas
 listener                        what a listener asks of its connections
 startup_gate                    who is served before the node is ready

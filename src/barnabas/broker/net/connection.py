@@ -87,6 +87,7 @@ class Connection(BufferedProtocol):
         "_writable",
         "awaited_quota",
         "client_host",
+        "client_port",
         "has_ended",
         "is_throttled",
         "last_active",
@@ -99,6 +100,7 @@ class Connection(BufferedProtocol):
         "probation",
         "proof",
         "sign_in",
+        "software",
     )
 
     def __init__(
@@ -133,6 +135,9 @@ class Connection(BufferedProtocol):
         self.listener = listener
         self.principal: Principal = ANONYMOUS
         self.client_host = "?"
+        self.client_port = 0
+        self.software = ("", "")
+        """Name and version of the client's library, as it has said in ApiVersions."""
         self.local_host = "localhost"
         self.opened = self.last_active = connections.now()
         self.on_lost: Callable[[], None] | None = None
@@ -160,6 +165,7 @@ class Connection(BufferedProtocol):
         local = transport.get_extra_info("sockname")
         if peer:
             self.client_host = canonical_address(str(peer[0]))
+            self.client_port = peer[1]
         if local:
             self.local_host = str(local[0])
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)

@@ -12,11 +12,13 @@ from typing import Any, Generic, TypeVar
 
 from barnabas.broker.net.connection import Answer, Connection
 from barnabas.broker.net.peer_authorization import ANY_CLIENT, PeerAuthorization
+from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.quotas.request_quota import RequestQuota
 from barnabas.broker.runtime.slices import Slices, awaited
 from barnabas.security.principal import Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
+    OnErrors,
     RequestHeader,
     decode_request,
     decode_request_header,
@@ -116,6 +118,8 @@ class Route(Generic[NodeT]):
     """The limit for requests of nodes, which report all of their partitions."""
     peers_only: PeerAuthorization | None = None
     """Which requests of this API only nodes of the cluster may send."""
+    newest_version: int | None = None
+    """The newest that is served, if that is not the newest there is."""
 
     @property
     def api_key(self) -> int:
@@ -127,14 +131,22 @@ class Route(Generic[NodeT]):
 
     @property
     def max_version(self) -> int:
-        return self.request_type.MAX_VERSION
+        newest = self.newest_version
+        return self.request_type.MAX_VERSION if newest is None else newest
 
 
 class Dispatcher(Generic[NodeT]):
     """Finds the handler for each request and calls it with `node`."""
 
-    def __init__(self, node: NodeT, routes: Sequence[Route[NodeT]]) -> None:
+    def __init__(
+        self,
+        node: NodeT,
+        routes: Sequence[Route[NodeT]],
+        errors: RequestErrors | None = None,
+    ) -> None:
+        """Errors in answers are counted in `errors`."""
         self._node = node
+        self._on_errors = None if errors is None else errors.add
         self._in_place = {
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place
         }
@@ -151,6 +163,9 @@ class Dispatcher(Generic[NodeT]):
             )
             for route in routes
         }
+
+    def serves(self, api_key: int) -> bool:
+        return api_key in self._routes
 
     def dispatch(
         self, frame: memoryview, connection: Connection, quota: RequestQuota | None = None
@@ -169,10 +184,8 @@ class Dispatcher(Generic[NodeT]):
             return self._handle(frame, connection, quota)
         except WireError:
             raise
-        except Exception as error:
-            # The one broad handler: a bug in one request must not take the broker down.
-            logger.exception("a request from %s failed", connection.client_host)
-            raise WireError("an internal error; the broker's log has the details") from error
+        except Exception as error:  # a bug in one request must not take the broker down
+            raise internal_error(connection, error) from error
 
     def _handle(
         self, frame: memoryview, connection: Connection, quota: RequestQuota | None
@@ -203,24 +216,25 @@ class Dispatcher(Generic[NodeT]):
             sender_id = peers_only.sender(request, version)
             if sender_id != ANY_CLIENT and not peers_only.may_send(connection.peer, sender_id):
                 refusal = peers_only.refuse(request)
-                return encode_response(refusal, version, header.correlation_id)
+                return encode_response(refusal, version, header.correlation_id, self._on_errors)
+        on_errors = self._on_errors
         outcome = handle(self._node, request, RequestContext(header, connection, quota))
         if outcome is None:
             return None
         if isinstance(outcome, Response):
-            return _encoded(outcome, header, quota)
+            return _encoded(outcome, header, quota, on_errors)
         if isinstance(outcome, DelayedResponse):
             respond = outcome.respond
-            return _encoded_later(outcome.wait, lambda _: respond(), header, quota)
+            return _encoded_later(outcome.wait, lambda _: respond(), header, quota, on_errors)
         if isinstance(outcome, Generator):
             try:
                 next(outcome)
             except StopIteration as made:
-                return _encoded(made.value, header, quota)
+                return _encoded(made.value, header, quota, on_errors)
             outcome = awaited(outcome)
         if isinstance(outcome, Coroutine):
             outcome = get_running_loop().create_task(outcome)
-        return _encoded_later(outcome, lambda response: response, header, quota)
+        return _encoded_later(outcome, lambda response: response, header, quota, on_errors)
 
     def _unsupported_version(
         self, header: RequestHeader, request_type: type[Request[Any]]
@@ -231,13 +245,24 @@ class Dispatcher(Generic[NodeT]):
             raise WireError(f"{request_type.__name__} v{header.api_version} is not served")
         own = ApiVersion(request_type.API_KEY, request_type.MIN_VERSION, request_type.MAX_VERSION)
         response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [own])
-        return encode_response(response, 0, header.correlation_id)
+        return encode_response(response, 0, header.correlation_id, self._on_errors)
 
 
-def _encoded(response: Response, header: RequestHeader, quota: RequestQuota | None) -> list[Buffer]:
+def internal_error(connection: Connection, error: Exception) -> WireError:
+    """What a client gets for an unexpected error, which is logged."""
+    logger.error("a request from %s failed", connection.client_host, exc_info=error)
+    return WireError("an internal error; the broker's log has the details")
+
+
+def _encoded(
+    response: Response,
+    header: RequestHeader,
+    quota: RequestQuota | None,
+    on_errors: OnErrors | None,
+) -> list[Buffer]:
     if quota is None:
-        return encode_response(response, header.api_version, header.correlation_id)
-    return quota.encode(response, header)
+        return encode_response(response, header.api_version, header.correlation_id, on_errors)
+    return quota.encode(response, header, on_errors)
 
 
 def _encoded_later(
@@ -245,6 +270,7 @@ def _encoded_later(
     respond: Callable[[Any], Response | Future[Any] | None],
     header: RequestHeader,
     quota: RequestQuota | None,
+    on_errors: OnErrors | None,
 ) -> Future[Answer]:
     encoded: Future[Answer] = wait.get_loop().create_future()
     outcome = wait
@@ -262,7 +288,7 @@ def _encoded_later(
                 outcome = response
                 outcome.add_done_callback(on_done)
                 return
-            answer = None if response is None else _encoded(response, header, quota)
+            answer = None if response is None else _encoded(response, header, quota, on_errors)
         except Exception:
             # As in `dispatch`; without this the client would never get an answer.
             logger.exception("an answer of API %d v%d failed", header.api_key, header.api_version)

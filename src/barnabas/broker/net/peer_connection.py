@@ -1,7 +1,8 @@
 """One connection to another node: requests out, answers in, matched by their order.
 
-First both ends authenticate (`peer_proof.py`). Pending requests follow the proof at once, so that
-authentication costs one round trip. A node that is not authenticated is asked only who it is.
+First both ends authenticate (`peer_proof.py`), and agree on versions (`peer_versions.py`): the
+question for these follows the proof at once, so that both cost two round trips. A node that is not
+authenticated is asked only who it is.
 """
 
 from asyncio import AbstractEventLoop, BufferedProtocol, Future, TimerHandle, Transport
@@ -11,9 +12,16 @@ from typing import Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.net.peer_proof import MECHANISM, ProofError, Prover
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.peer_versions import (
+    FIXED_VERSIONS,
+    IncompatibleRelease,
+    PeerVersions,
+    versions_question,
+)
 from barnabas.self_connection import refuse_self_connection
 from barnabas.wire.framing import correlation_id_of, decode_response, encode_request
 from barnabas.wire.message import Request, Response
+from barnabas.wire.messages.api_versions import ApiVersionsResponse
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.sasl_authenticate import (
@@ -21,7 +29,7 @@ from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
-from barnabas.wire.primitives import WireError
+from barnabas.wire.primitives import UnsupportedFieldError, WireError
 from barnabas.wire.response_frames import FrameSizeError, ResponseFrames
 
 ResponseT = TypeVar("ResponseT", bound=Response)
@@ -31,6 +39,8 @@ _IDLE_MS = 60_000
 """This side closes an unused connection before the other side does, which would look like a
 crash."""
 _PROOF_TIMEOUT_MS = 3_000
+_REFUSAL_S = 0.1
+"""Until a request fails that the other release does not serve: immediate retries must not spin."""
 _FOR_STRANGERS = (DescribeClusterRequest, DescribeQuorumRequest)
 """Requests that may go to a node that is not known to be in this cluster."""
 
@@ -114,6 +124,9 @@ class PeerConnection(BufferedProtocol):
         self._is_stranger = False
         self._proof: Call[Response] | None = None
         """The last message of the authentication; the answer to it may be a refusal."""
+        self._question: Call[Response] | None = None
+        """The question for the other node's versions, until it is answered."""
+        self._versions: PeerVersions | None = None
 
     # -- called by the lane ------------------------------------------------------------------------
 
@@ -121,7 +134,15 @@ class PeerConnection(BufferedProtocol):
         if self._is_over or (self._is_stranger and not isinstance(call.request, _FOR_STRANGERS)):
             call.fail(PeerUnavailable(f"node {self._lane.node_id} is not known to be a peer"))
         else:
-            self._send(call)
+            try:
+                if self._versions is not None:
+                    call.version = self._versions.choose(call.request, call.version)
+                elif self._is_stranger:
+                    call.version = FIXED_VERSIONS[type(call.request)]
+                self._send(call)
+            except (IncompatibleRelease, UnsupportedFieldError) as error:
+                reason = PeerUnavailable(f"node {self._lane.node_id}: {error}")
+                self._lane.loop.call_later(_REFUSAL_S, call.fail, reason)
 
     def _send(self, call: Call[Response]) -> None:
         assert self._transport is not None
@@ -190,14 +211,12 @@ class PeerConnection(BufferedProtocol):
     def _step(self, request: Request[Response]) -> Call[Response]:
         answer: Future[Response] = self._lane.loop.create_future()
         answer.add_done_callback(lambda done: done.exception())  # the lane is notified anyway
-        return Call(request, request.MAX_VERSION, answer)
+        return Call(request, FIXED_VERSIONS[type(request)], answer)
 
     def _prove(self, prover: Prover, response: Response) -> None:
         if not isinstance(response, SaslAuthenticateResponse):
             return  # of the handshake: the next answer shows whether it was accepted
         self._prover = None
-        if self._proof_timer is not None:
-            self._proof_timer.cancel()
         if response.error_code:
             self._lane.not_proved(f"it says: {response.error_message}")
             self._is_stranger = True
@@ -210,8 +229,9 @@ class PeerConnection(BufferedProtocol):
             self._end(str(error), by_peer=False)
             return
         self._proof = self._step(SaslAuthenticateRequest(proof))
+        self._question = self._step(versions_question())
         self._send(self._proof)
-        self._connected()
+        self._send(self._question)
 
     def _proof_answered(self, response: SaslAuthenticateResponse) -> None:
         if response.error_code:
@@ -220,10 +240,20 @@ class PeerConnection(BufferedProtocol):
         else:
             self._lane.proved()
 
+    def _negotiated(self, response: ApiVersionsResponse) -> None:
+        self._question = None
+        if response.error_code:
+            self._end(f"it does not tell its versions: {response.error_code}", by_peer=False)
+            return
+        self._versions = PeerVersions(response)
+        self._connected()
+
     def _proof_timed_out(self) -> None:
         self._end("it has not proved itself in time", by_peer=False, error=PeerTimedOut)
 
     def _connected(self) -> None:
+        if self._proof_timer is not None:
+            self._proof_timer.cancel()
         if not self._is_over:
             self._lane.connected(self)
             self._end_if_stranger()
@@ -252,6 +282,10 @@ class PeerConnection(BufferedProtocol):
         if call is self._proof:
             assert isinstance(response, SaslAuthenticateResponse)
             self._proof_answered(response)
+            return
+        if call is self._question:
+            assert isinstance(response, ApiVersionsResponse)
+            self._negotiated(response)
             return
         self._lane.answered()
         if not call.answer.done():

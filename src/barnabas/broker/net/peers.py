@@ -15,9 +15,8 @@ not connected to.
 
 On a new connection both ends prove that they belong to the same cluster (`peer_proof.py`). If that
 fails, and before this node is in a cluster, the other node is asked only who it is, and the
-connection is not kept.
-
-API versions are not negotiated: all nodes run the same release.
+connection is not kept. Then they agree on the versions of requests (`peer_versions.py`), as the
+other node may run another release.
 """
 
 import logging
@@ -40,6 +39,7 @@ from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, Prover
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.runtime.loop_stalls import NOTICED_MS
+from barnabas.broker.runtime.release import Release
 from barnabas.tls.failures import why_handshake_failed
 from barnabas.wire.message import Request, Response
 
@@ -92,13 +92,15 @@ class Peers:
         credentials: Callable[[], Credentials | None] | None = None,
         randbytes: Callable[[int], bytes] = bytes,
         tls: ListenerTls | None = None,
+        release: Release | None = None,
     ) -> None:
         """`on_lost` is called with a node that has closed a connection, once per connection. It is
         not called for connections that this node closes: after a timeout, when idle, or by `close`.
 
         `credentials` returns what this node authenticates with, None until it is in a cluster.
         Without the function no node authenticates, and all are trusted. `tls` encrypts the
-        connections, and verifies the certificates of the other nodes.
+        connections, and verifies the certificates of the other nodes. `release` is this node's
+        own.
         """
         self.loop = loop
         self.clock = clock
@@ -109,6 +111,7 @@ class Peers:
         self._credentials = credentials
         self._randbytes = randbytes
         self.tls = tls
+        self._release = release or Release()
         self._lanes: dict[tuple[int, str], _Lane] = {}
         self._refusals: dict[int, str] = {}
         """Why a node last refused to authenticate this one."""
@@ -122,8 +125,8 @@ class Peers:
         timeout_ms: int,
         lane: str = "",
     ) -> "Future[ResponseT]":
-        """Send a request. The future may be cancelled; the node may have received the request
-        anyway."""
+        """Send a request, in `version` or the newest that the node knows. The future may be
+        cancelled; the node may have received the request anyway."""
         answer: Future[ResponseT] = self.loop.create_future()
         if self.is_closed:
             answer.set_exception(PeerUnavailable(f"node {node_id} is not asked any more"))
@@ -131,7 +134,8 @@ class Peers:
         found = self._lanes.get((node_id, lane))
         if found is None:
             found = self._lanes[node_id, lane] = _Lane(self, node_id)
-        call = Call(request, version, answer)
+        newest = self._release.newest_version(request.API_KEY, version)
+        call = Call(request, newest, answer)
         due = self.loop.time() + timeout_ms / 1000
         timer = self.loop.call_at(due, self._time_is_up, found, call, due)
         answer.add_done_callback(lambda _: timer.cancel())

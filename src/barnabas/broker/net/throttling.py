@@ -54,7 +54,10 @@ class Throttling:
                 return self._dispatcher.dispatch(frame, connection)
         if client.request is not None and not connection.awaited_quota:
             self._await_quota(client, connection)
-        quota = RequestQuota(client, connection, self._quotas.now_ms, self._quotas.now_s)
+        quotas = self._quotas
+        # Clients can name APIs that do not exist: of these nothing is counted.
+        times = quotas.throttle_times if self._dispatcher.serves(api_key) else None
+        quota = RequestQuota(client, connection, quotas.now_ms, quotas.now_s, times)
         quota.arrived(api_key, produced_ms)
         if api_key == _PRODUCE and not quota.throttle_ms:
             answer = self._dispatcher.dispatch(frame, connection)

@@ -74,6 +74,10 @@ def decode_entry(header: BatchHeader, batch: memoryview) -> Entry:
     return Entry(header.base_offset, header.partition_leader_epoch, body)
 
 
+class UnknownControlRecord(CorruptBatch):
+    """A newer release may have written it."""
+
+
 def _decode_control(records: list[Record]) -> LeaderChange | VoterSet:
     if len(records) != 1:
         raise CorruptBatch(f"a control batch of {len(records)} records")
@@ -85,7 +89,7 @@ def _decode_control(records: list[Record]) -> LeaderChange | VoterSet:
             return voter_set(wire.VotersRecord.decode(reader, 0))
     except (WireError, struct.error, ValueError) as error:
         raise CorruptBatch(f"a control record of type {kind}: {error}") from error
-    raise CorruptBatch(f"a control record of type {kind} in the log")
+    raise UnknownControlRecord(f"a control record of type {kind} in the log")
 
 
 # -- control records -------------------------------------------------------------------------------

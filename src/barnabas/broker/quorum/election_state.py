@@ -12,6 +12,10 @@ _VERSION = 1
 _NONE_ID = -1
 
 
+class NewerFormat(StorageError):  # noqa: N818 - reads as the fact it states
+    """A newer release has written this: nothing is lost or damaged."""
+
+
 def encode_election(election: ElectionState) -> bytes:
     voted_id, voted_directory_id = election.voted_for or (_NONE_ID, ZERO_UUID)
     content = {
@@ -25,11 +29,15 @@ def encode_election(election: ElectionState) -> bytes:
 
 
 def decode_election(path: str, content: bytes) -> ElectionState:
-    """Raises `StorageError`: without its vote, a replica might vote twice."""
+    """Raises `StorageError`: without its vote, a replica might vote twice. `NewerFormat` if a newer
+    release has written it."""
     try:
         fields = json.loads(content)
-        if fields["data_version"] != _VERSION:
-            raise ValueError(f"version {fields['data_version']}")
+        version = int(fields["data_version"])
+        if version > _VERSION:
+            raise NewerFormat(f"{path} has version {version}: a newer release has written it")
+        if version != _VERSION:
+            raise ValueError(f"version {version}")
         voted_id = int(fields["votedId"])
         voted_for = None
         if voted_id != _NONE_ID:

@@ -1,7 +1,7 @@
 """This node's replica of the quorum: the interface for the node, and for other nodes."""
 
 import logging
-from asyncio import AbstractEventLoop, Future
+from asyncio import AbstractEventLoop, Future, sleep
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from random import Random
@@ -14,9 +14,10 @@ from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
 from barnabas.broker.quorum.outcome import NotLeader
+from barnabas.broker.quorum.rejoining import INSTEAD, NO_OTHER_VOTER, begin_again
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.broker.quorum.state_machine import Callbacks
-from barnabas.broker.quorum.storage import QuorumStorage
+from barnabas.broker.quorum.storage import MetadataDamaged, QuorumStorage
 from barnabas.broker.quorum.voter_probe import Answer, VoterProbe, probe_voters
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.runtime.loop_stalls import LoopStalls
@@ -32,6 +33,8 @@ from barnabas.wire.message import Response
 from barnabas.wire.messages.fetch import FetchResponse, NodeEndpoint
 
 logger = logging.getLogger(__name__)
+
+_PROBE_PAUSE_S = 1.0
 
 
 class Quorum:
@@ -77,7 +80,7 @@ class Quorum:
         self.write_times = Histogram(DELAYS_S)
         """Of writes to the metadata log, each with its sync."""
         self.peers = peers
-        self.me = ReplicaKey(node_id, data.directory_id)
+        self.me = ReplicaKey(node_id, data.quorum_directory_id)
         self._data = data
         self._random = random
         self._executor = executor
@@ -97,8 +100,18 @@ class Quorum:
         The node must serve `DescribeQuorum`, `DescribeCluster` (with `cluster_id`) and the
         messages of Raft before: the voters of a new cluster ask each other who they are.
         """
-        recovered = await self.loop.run_in_executor(self._executor, self._storage.open)
-        await self._belong_to_a_cluster()
+        run = self.loop.run_in_executor
+        try:
+            recovered = await run(self._executor, self._storage.open)
+            await self._belong_to_a_cluster()
+        except MetadataDamaged as error:
+            if self._is_named_alone:
+                raise StorageError(f"{error}; {NO_OTHER_VOTER}") from error
+            if self._data.cluster_id:
+                await self._find_another_voter(error)
+            recovered = await run(self._executor, self._begin_again, error)
+            if not self._data.cluster_id:
+                await self._belong_to_a_cluster()
         bootstrap_voters = await self.loop.run_in_executor(
             self._executor, self._storage.bootstrap_voters
         )
@@ -125,6 +138,29 @@ class Quorum:
             for named in self._named:
                 voter = named.voter(self.me.directory_id)
             await run(self._executor, self._storage.begin_cluster, VoterSet((voter,)))
+
+    async def _find_another_voter(self, damage: MetadataDamaged) -> None:
+        """Wait until another voter of the cluster tells that it is one: if this node were the only
+        voter, what is left of its metadata would be all that there is of the cluster."""
+        me = Answer(self.me, self._data.cluster_id)
+        ids = {voter.node_id for voter in self._named}
+        is_told = False
+        while True:
+            probe = await probe_voters(me, ids, self.peers)
+            for answer in probe.answers.values():
+                others = {key.node_id for key in answer.voters} - {self.me.node_id}
+                if answer.cluster_id == me.cluster_id and others:
+                    return
+            if not is_told:
+                is_told = True
+                logger.error("%s; waiting for another voter. If none is left, %s", damage, INSTEAD)
+            await sleep(_PROBE_PAUSE_S)
+
+    def _begin_again(self, damage: MetadataDamaged) -> Recovered:
+        """Raises `StorageError`."""
+        recovered = begin_again(self._data, self._storage, self._random.randbytes(16), damage)
+        self.me = ReplicaKey(self.me.node_id, self._data.quorum_directory_id)
+        return recovered
 
     @property
     def _is_named_alone(self) -> bool:
@@ -231,6 +267,24 @@ class Quorum:
     def no_room(self) -> str | None:
         """The error of a full disk, while writes are retried; None otherwise."""
         return None if self._shell is None else self._shell.no_room
+
+    @property
+    def should_leave_full_disk(self) -> bool:
+        """Whether this leader has no room for what a majority without it has room for.
+
+        If the others have none either, no vote of theirs could be stored, and there would be no
+        controller at all: this one still answers heartbeats, and goes on once there is room. A
+        leader that could not even store that it leads is no controller (`is_leader` is False), and
+        leaves as well.
+        """
+        if self._shell is None or self.no_room is None:
+            return False
+        return self._shell.raft.others_have_log(self._shell.steady_ms())
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a full disk keeps this replica from learning what the others decide."""
+        return self.no_room is not None and not self.is_leader
 
     def status(self) -> QuorumStatus:
         if self._shell is None:

@@ -7,7 +7,8 @@
 
 Every write is synced before it counts, many entries with one sync, and writes happen in their
 order. So after a crash there is a prefix of them, and perhaps a torn entry behind it. Anything else
-that is wrong is damage: the broker refuses to start, as half of what was agreed is worse than none.
+that is wrong is damage (`MetadataDamaged`): the replica can't go on, as half of what was agreed is
+worse than none. Where there are other voters it begins again as another one (`rejoining`).
 
 A full disk is not damage: a write without room leaves nothing behind and can be retried. A failed
 sync can't be retried: what is on the disk is then unknown, and a second attempt may wrongly
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from errno import EDQUOT, EFBIG, ENOSPC
 
-from barnabas.broker.quorum.batches import decode_entries, encode_entry
+from barnabas.broker.quorum.batches import UnknownControlRecord, decode_entries, encode_entry
 from barnabas.broker.quorum.checkpoint import (
     BOOTSTRAP,
     check_checkpoint,
@@ -32,6 +33,7 @@ from barnabas.broker.quorum.checkpoint import (
 )
 from barnabas.broker.quorum.election_state import (
     ELECTION_FILE,
+    NewerFormat,
     decode_election,
     encode_election,
 )
@@ -53,6 +55,7 @@ from barnabas.raft import (
 )
 from barnabas.records.batch import BatchHeader, parse_header
 from barnabas.records.errors import RecordsError
+from barnabas.wire.primitives import WireError
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +68,10 @@ _FULL = frozenset({ENOSPC, EDQUOT, EFBIG})
 
 class NoRoom(StorageError):  # noqa: N818 - reads as the fact it states
     """The disk is full. The write can be retried."""
+
+
+class MetadataDamaged(StorageError):  # noqa: N818 - reads as the fact it states
+    """The disk works, and what this replica had agreed to is not there, or not whole."""
 
 
 class QuorumStorage:
@@ -86,8 +93,8 @@ class QuorumStorage:
     # -- the start ---------------------------------------------------------------------------------
 
     def open(self) -> Recovered:
-        """Read everything. Raises `StorageError`."""
-        with storage_errors(f"can not read {self._directory}"):
+        """Read everything. Raises `MetadataDamaged` or another `StorageError`."""
+        with _damage_told(), storage_errors(f"can not read {self._directory}"):
             self._disk.make_directory(self._directory)
             snapshot = self._latest_snapshot()
             start_offset = snapshot.snapshot_id.end_offset if snapshot else 0
@@ -155,12 +162,10 @@ class QuorumStorage:
             return None
 
     def refuse_amnesia(self) -> None:
-        """Raise `StorageError` if a member has lost its vote, and what it acknowledged with it."""
+        """Raise `MetadataDamaged` if a member has lost its vote, and what it acknowledged with
+        it."""
         if not self._disk.exists(f"{self._directory}/{ELECTION_FILE}"):
-            raise StorageError(
-                f"{self._directory} has lost what this node agreed to; restore it from a backup, "
-                "or empty the whole data directory so that the node joins its cluster again"
-            )
+            raise MetadataDamaged(f"{self._directory} has lost what this node agreed to")
 
     def has_checkpoint(self) -> bool:
         with storage_errors(f"can not read {self._directory}"):
@@ -344,6 +349,20 @@ class QuorumStorage:
             self._synced.close()
         if self._log is not None:
             self._log.abandon()
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Distinguish damage from a failing disk, and from what a newer release has written."""
+    try:
+        yield
+    except StorageError as error:
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, OSError | WireError | NewerFormat | UnknownControlRecord):
+                raise
+            cause = cause.__cause__
+        raise MetadataDamaged(str(error)) from error
 
 
 @contextmanager

@@ -75,7 +75,8 @@ class VoterProbe:
                 nodes, what = "nodes", "empty directories: restore what they had"
             obstacles.append(
                 f"{count - len(silent)} of {count} voters answer, but {nodes} "
-                f"{' and '.join(map(str, lost))} came back with {what}, see docs/cluster.md"
+                f"{' and '.join(map(str, lost))} came back with {what}, or rebuild "
+                "the cluster from one that is left: barnabas cluster recover --data DIR"
             )
         if silent:
             obstacles.append(f"waiting for {self._named(silent)}")

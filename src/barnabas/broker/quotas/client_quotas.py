@@ -4,9 +4,11 @@ Limits are per node, as in Kafka: a client that produces to three nodes may use 
 Clients that share a limit share its rate. Usage is soft state, and begins with a restart.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from barnabas.broker.quotas.limited_client import LimitedClient, LimitedMutations, LimitedRate
+from barnabas.broker.quotas.throttle_times import ThrottleTimes
 from barnabas.broker.settings.component_settings import QuotaSettings
 from barnabas.metadata.client_quotas_image import QuotaEntity
 from barnabas.security.quotas.precedence import QuotaLimit, QuotaLimits
@@ -16,6 +18,17 @@ from barnabas.security.quotas.token_bucket import TokenBucket
 
 _KEPT = 1_000
 """Clients that are remembered without looking for some to forget."""
+
+
+class QuotaUsage(NamedTuple):
+    """None stands for all users, or all client ids, of one limit."""
+
+    key: QuotaKey
+    user: str | None
+    client_id: str | None
+    per_second: float
+    throttle_ms: int
+
 
 _Sharing = tuple[QuotaKey, tuple[str | None, str | None]]
 
@@ -34,9 +47,10 @@ class ClientQuotas:
         self.limits = QuotaLimits({})
         self._clients: dict[tuple[str, bytes], LimitedClient | None] = {}
         """By user and client id."""
-        self._rates: dict[_Sharing, Rate] = {}
+        self._rates: dict[_Sharing, LimitedRate] = {}
         self._mutations: dict[tuple[str | None, str | None], LimitedMutations] = {}
         self._forget_at = _KEPT
+        self.throttle_times = ThrottleTimes()
         self.on_change: Callable[[], None] | None = None
         """Called when the limits have changed."""
 
@@ -81,9 +95,10 @@ class ClientQuotas:
         if found is None:
             return None
         shared = (key, found.sharing)
-        if shared not in self._rates:
-            self._rates[shared] = Rate(self.now_ms())
-        return LimitedRate(found.bound, self._rates[shared])
+        before = self._rates.get(shared)
+        rate = Rate(self.now_ms()) if before is None else before.rate
+        limited = self._rates[shared] = LimitedRate(found.bound, rate)
+        return limited
 
     def _limited_mutations(
         self, limit: Callable[[QuotaKey], QuotaLimit | None]
@@ -100,14 +115,27 @@ class ClientQuotas:
         limited = self._mutations[found.sharing] = LimitedMutations(found.bound, bucket)
         return limited
 
+    def usage(self) -> Iterator[QuotaUsage]:
+        """What those with limits have used of them lately."""
+        now_ms = self.now_ms()
+        for (key, (user, client_id)), limited in self._rates.items():
+            if not limited.rate.is_over(now_ms, self._windows):
+                yield QuotaUsage(
+                    key,
+                    user,
+                    client_id,
+                    limited.rate.per_second(now_ms, self._windows),
+                    limited.throttle_ms(now_ms, self._windows),
+                )
+
     def _forget(self) -> None:
         """Forget clients, and rates that say nothing: client ids are the clients' choice."""
         now_ms = self.now_ms()
         self._clients.clear()
         self._rates = {
-            shared: rate
-            for shared, rate in self._rates.items()
-            if not rate.is_over(now_ms, self._windows)
+            shared: limited
+            for shared, limited in self._rates.items()
+            if not limited.rate.is_over(now_ms, self._windows)
         }
         self._mutations = {
             sharing: limited

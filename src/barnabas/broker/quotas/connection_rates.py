@@ -26,6 +26,8 @@ class ConnectionRates:
         self._rates: dict[str, Rate] = {}
         self._forget_at = _KEPT
         self._log_at = 0.0
+        self.throttled = 0
+        """Connections that were not served, as there were too many before them."""
 
     def connected(self, address: str) -> float:
         """Count a connection; for how many seconds it is throttled, and then not counted."""
@@ -42,6 +44,7 @@ class ConnectionRates:
         throttle_ms = min(rate.throttle_ms(bound, now_ms, self._windows), self._windows.size_ms)
         if throttle_ms:
             rate.record(-1, now_ms, self._windows)
+            self.throttled += 1
             self._log(address, bound)
         return throttle_ms / 1_000
 

@@ -48,6 +48,13 @@ class ReplicationQuota:
             return 0
         return self._rate.throttle_ms(self._bound(), self._now_ms(), self._windows)
 
+    def per_second(self) -> float:
+        """Bytes a second of the replicas that are throttled."""
+        now_ms = self._now_ms()
+        if self._rate is None or self._rate.is_over(now_ms, self._windows):
+            return 0.0
+        return self._rate.per_second(now_ms, self._windows)
+
     def holds(self, partition: Resumable) -> bool:
         """Whether followers of `partition` have to wait; they are resumed when that is over."""
         throttle_ms = self.throttle_ms()

@@ -9,7 +9,8 @@ from copy import copy
 from typing import Any, Protocol, TypeVar
 
 from barnabas.broker.quotas.limited_client import LimitedClient
-from barnabas.wire.framing import RequestHeader, encode_response
+from barnabas.broker.quotas.throttle_times import ThrottleTimes
+from barnabas.wire.framing import OnErrors, RequestHeader, encode_response
 from barnabas.wire.message import Response
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.share_fetch import ShareFetchResponse
@@ -26,7 +27,16 @@ class Mutable(Protocol):
 
 
 class RequestQuota:
-    __slots__ = ("_began", "_connection", "_now_ms", "_now_s", "client", "throttle_ms")
+    __slots__ = (
+        "_api_key",
+        "_began",
+        "_connection",
+        "_now_ms",
+        "_now_s",
+        "_throttled",
+        "client",
+        "throttle_ms",
+    )
 
     def __init__(
         self,
@@ -34,8 +44,12 @@ class RequestQuota:
         connection: Mutable,
         now_ms: Callable[[], int],
         now_s: Callable[[], float],
+        throttled: ThrottleTimes | None = None,
     ) -> None:
+        """Throttle times are counted in `throttled`."""
         self.client = client
+        self._api_key = -1
+        self._throttled = throttled
         self._connection = connection
         self._now_ms = now_ms
         self._now_s = now_s
@@ -47,6 +61,7 @@ class RequestQuota:
 
         `produced_ms` is the throttle time of the bytes that it produces.
         """
+        self._api_key = api_key
         if api_key == _FETCH:
             return
         throttle_ms = max(produced_ms, self.client.request_throttle_ms(self._now_ms()))
@@ -54,6 +69,8 @@ class RequestQuota:
             self.throttle(throttle_ms)
 
     def throttle(self, throttle_ms: int) -> None:
+        if not self.throttle_ms and self._throttled is not None:
+            self._throttled.add(self._api_key, throttle_ms)
         self.throttle_ms = max(self.throttle_ms, throttle_ms)
         self._connection.mute(throttle_ms / 1_000)
 
@@ -78,12 +95,14 @@ class RequestQuota:
 
     # -- the answer --------------------------------------------------------------------------------
 
-    def encode(self, response: Response, header: RequestHeader) -> list[Buffer]:
+    def encode(
+        self, response: Response, header: RequestHeader, on_errors: OnErrors | None = None
+    ) -> list[Buffer]:
         if self.throttle_ms and "throttle_time_ms" in response.__slots__:
             throttled: Any = copy(response)  # it may be one that many requests get
             throttled.throttle_time_ms = max(self.throttle_ms, throttled.throttle_time_ms)
             response = throttled
-        answer = encode_response(response, header.api_version, header.correlation_id)
+        answer = encode_response(response, header.api_version, header.correlation_id, on_errors)
         if isinstance(response, FetchResponse | ShareFetchResponse):
             self.client.fetched(sum(map(len, answer)), self._now_ms())
         return answer

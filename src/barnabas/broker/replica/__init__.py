@@ -8,6 +8,7 @@ partition                   one replica: its log, its role, its high watermark
 replica_role                leads or follows, as the image says
 replica_truncation          truncates a replica's log, and its high watermark with it
 leader_appender             appends while this node leads
+refused_appends             replicas that could not append: the disk is full, or fails
 replica_doubt               whether a replica may lack acknowledged records, and what follows
 partition_host              what the partitions of a node share
 replication_throttles       which replicas are throttled while they catch up

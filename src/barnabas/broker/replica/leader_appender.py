@@ -207,7 +207,12 @@ class LeaderAppender:
         if partition.watchers or partition.replica_watchers:
             log.reader.expect_read_at_end()
         end = log.log_end_offset
-        info = log.appender.append(view, batches, partition.leader_epoch, now_ms)
+        try:
+            info = log.appender.append(view, batches, partition.leader_epoch, now_ms)
+        except StorageError:
+            if not leading.is_alone:
+                partition.unwritable()
+            raise
         if leading.any_at_end:
             leading.end_moves(end, partition.host.clock.steady_ms())
         if partition.replica_watchers:

@@ -139,6 +139,10 @@ class Partition:
         """The disk failed; another replica should lead."""
         self.host.on_offline(self.topic, self.topic_id, self.index)
 
+    def unwritable(self) -> None:
+        """The disk is full or fails: another replica should lead, and not wait for this one."""
+        self.host.on_unwritable(self.topic, self.topic_id, self.index)
+
     @property
     def log_end(self) -> tuple[int, int]:
         """The epoch of the last record, and the log end offset: what an election compares.

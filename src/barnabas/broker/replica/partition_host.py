@@ -55,5 +55,7 @@ class PartitionHost:
     """Called with the offset at which a follower seems to find damage."""
     moved: Callable[["Partition"], None] = ignore
     """Called when a high watermark has moved."""
+    on_unwritable: Callable[[str, bytes, int], None] = ignore_offline
+    """Called with topic, topic id and index of a replica that can't append."""
     set_aside: Callable[["Partition"], str] = nowhere
     """A new directory for records truncated from a log; empty if they are not kept."""

@@ -12,6 +12,7 @@ from barnabas.broker.replica.clean_shutdown import close_logs
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost, ignore, ignore_offline, never
+from barnabas.broker.replica.refused_appends import RefusedAppends
 from barnabas.broker.replica.replica_directories import ReplicaDirectories
 from barnabas.broker.replica.replica_opener import ReplicaOpener
 from barnabas.broker.replica.replication_throttles import ReplicationThrottles
@@ -47,6 +48,7 @@ class Partitions:
         on_follower_ready: Callable[[Partition], None] = ignore,
         on_doubt: Callable[[Partition], None] = ignore,
         on_offline: Callable[[str, bytes, int], None] = ignore_offline,
+        on_unwritable: Callable[[str, bytes, int], None] = ignore_offline,
         is_cut_off: Callable[[], bool] = never,
         is_suspect: Callable[[], bool] = never,
         is_directory_new: Callable[[], bool] = never,
@@ -54,8 +56,9 @@ class Partitions:
     ) -> None:
         """`on_append` is called after each append to a partition that has to be flushed,
         `on_follower_ready` when a leader sees that the in-sync set should change, `on_doubt` when a
-        replica may lack acknowledged records, and `on_offline` when its disk fails. While
-        `is_cut_off`, other nodes may lead partitions that this node believes it leads. The disk
+        replica may lack acknowledged records, `on_offline` when its disk fails, and
+        `on_unwritable` when it can't append. While `is_cut_off`, other nodes may lead
+        partitions that this node believes it leads. The disk
         `is_suspect` if it may have lost something since this node last used it, and
         `is_directory_new` if this node started without any data."""
         self._config = config
@@ -69,6 +72,7 @@ class Partitions:
         self._node_id = node_id
         self._is_directory_new = is_directory_new
         self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
+        self.refused_appends = RefusedAppends(loop, on_unwritable)
         self._host = PartitionHost(
             node_id,
             loop,
@@ -82,6 +86,7 @@ class Partitions:
             on_offline,
             self._rejected,
             self.high_watermarks.moved.setdefault,
+            self.refused_appends.note,
             self._set_aside,
         )
         self._opener = ReplicaOpener(
@@ -96,7 +101,7 @@ class Partitions:
         self._directories = ReplicaDirectories(
             data, disk, node_id, self.high_watermarks, self.run_later
         )
-        self._throttles = ReplicationThrottles(loop, clock, config, node_id)
+        self.throttles = ReplicationThrottles(loop, clock, config, node_id)
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
         self.by_encoded_name: dict[bytes, Replicas] = {}
@@ -139,6 +144,12 @@ class Partitions:
         leader."""
         for partition in tuple(self.led):
             partition.cut_off()
+
+    def resign_unwritable(self) -> None:
+        """The disk is full: let other nodes lead what they can."""
+        for partition in tuple(self.led):
+            if partition.leading is not None and not partition.leading.is_alone:
+                partition.unwritable()
 
     # -- the data directory ------------------------------------------------------------------------
 
@@ -184,7 +195,7 @@ class Partitions:
                         partitions[index] = partition
                         self.high_watermarks.opened(partition)
                         self._opener.suspects.discard((topic.topic_id, index))
-                        self._throttles.apply(partition, self.image.topic_configs(topic.name))
+                        self.throttles.apply(partition, self.image.topic_configs(topic.name))
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
@@ -250,7 +261,7 @@ class Partitions:
         for partition in self.by_name.get(topic, ()):
             if partition is not None:
                 partition.configure(log_config, limits)
-                self._throttles.apply(partition, configs)
+                self.throttles.apply(partition, configs)
 
     def delete_topic(self, name: str, topic_id: bytes) -> Iterator[int]:
         """Hide the topic at once, and delete its files in the background.

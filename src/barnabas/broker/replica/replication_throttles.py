@@ -23,10 +23,10 @@ class ReplicationThrottles:
             config.quotas.replication_window_num,
             config.quotas.replication_window_size_seconds * 1_000,
         )
-        self._leader = ReplicationQuota(
+        self.leader = ReplicationQuota(
             loop, clock.steady_ms, windows, lambda: config.replicas.leader_throttled_rate
         )
-        self._follower = ReplicationQuota(
+        self.follower = ReplicationQuota(
             loop, clock.steady_ms, windows, lambda: config.replicas.follower_throttled_rate
         )
 
@@ -35,8 +35,8 @@ class ReplicationThrottles:
         is_leader = self._is_named(_LEADER, configs, partition.index)
         is_follower = self._is_named(_FOLLOWER, configs, partition.index)
         was_throttled = partition.leader_throttle is not None
-        partition.leader_throttle = self._leader if is_leader else None
-        partition.follower_throttle = self._follower if is_follower else None
+        partition.leader_throttle = self.leader if is_leader else None
+        partition.follower_throttle = self.follower if is_follower else None
         if was_throttled and not is_leader:
             partition.resume_followers()
 

@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-_WORTHWHILE_BYTES = 16 << 20
+_WORTHWHILE_BYTES = 8 << 20
 """Less than this is needed again soon."""
 
 

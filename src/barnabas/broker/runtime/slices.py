@@ -27,14 +27,16 @@ SLICE = 1000
 class EncodedPart(Struct):
     """A part of a response that is already encoded."""
 
-    __slots__ = ("encoded",)
+    __slots__ = ("encoded", "errors")
 
-    def __init__(self, encoded: bytes) -> None:
+    def __init__(self, encoded: bytes, errors: list[int]) -> None:
         self.encoded = encoded
+        self.errors = errors
 
     def encode(self, w: Writer, version: int) -> None:
         del version
         w.buffer += self.encoded
+        w.errors += self.errors
 
 
 class Slicer:
@@ -72,7 +74,7 @@ class Slicer:
             return part
         w = Writer()
         part.encode(w, self._version)
-        return cast("PartT", EncodedPart(w.getvalue()))
+        return cast("PartT", EncodedPart(w.getvalue(), w.errors))
 
 
 async def awaited(slices: Slices[ResultT]) -> ResultT:

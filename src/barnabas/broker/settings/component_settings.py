@@ -187,6 +187,7 @@ class MonitoringSettings:
 
     metrics_listeners: str | None = _setting("metrics.listeners")
     metrics_max_partitions: int = _setting("metrics.max.partitions")
+    telemetry_max_bytes: int = _setting("telemetry.max.bytes")
     log_format: str = _setting("log.format")
     log_file: str | None = _setting("log.file")
     log_file_max_bytes: int = _setting("log.file.max.bytes")

@@ -22,6 +22,13 @@ MONITORING_CONFIGS = (
         dynamic=True,
     ),
     ConfigDef(
+        "telemetry.max.bytes",
+        ConfigType.INT,
+        str(1 << 20),
+        "Maximum size of the metrics that a client pushes at once, as it sends them",
+        low=1,
+    ),
+    ConfigDef(
         "log.format",
         ConfigType.STRING,
         "text",

@@ -62,6 +62,8 @@ def signed_token(token: str, keys: Any, rules: TokenRules, now_s: float) -> Acce
                 "verify_sub": False,
             },
         )
+    except TokenError:  # a ValueError as well, and it says what is wrong
+        raise
     except (jwt.PyJWTError, TypeError, ValueError, RecursionError) as error:
         # The token is a stranger's: whatever PyJWT makes of it, it is not valid.
         raise TokenError(f"the token is not valid: {type(error).__name__}") from None

@@ -1,0 +1,51 @@
+"""When a node says that it is ready, so that a rolling restart may go on with the next one."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from barnabas.broker.monitoring.health import Health
+from barnabas.broker.node import Node
+
+
+@pytest.fixture
+def health(local_node: Node) -> Health:
+    gate: Any = SimpleNamespace(is_open=True)
+    return Health(local_node, gate)
+
+
+def set_partition(node: Node, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    topic = node.image.topics["t"]
+    changed = [replace(topic.partitions[0], **changes), *topic.partitions[1:]]
+    monkeypatch.setattr(topic, "partitions", changed)
+
+
+def test_a_node_with_nothing_wrong_is_ready(health: Health) -> None:
+    assert health.ready().is_good
+
+
+def test_a_node_is_not_ready_while_its_own_replicas_catch_up(
+    health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = local_node.node_id
+    set_partition(local_node, monkeypatch, replicas=[own, own + 1], isr=[own + 1], leader=own + 1)
+    report = health.ready()
+    assert not report.is_good
+    assert report.details == {"reasons": ["this node's replicas are still catching up: t-0"]}
+
+
+def test_a_replica_that_a_move_adds_does_not_count(
+    health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = local_node.node_id
+    set_partition(
+        local_node,
+        monkeypatch,
+        replicas=[own, own + 1],
+        isr=[own + 1],
+        leader=own + 1,
+        adding_replicas=[own],
+    )
+    assert health.ready().is_good
