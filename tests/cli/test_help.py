@@ -18,6 +18,13 @@ COMMANDS = [
     "produce",
     "consume",
     "get",
+    "console",
+    "app run",
+    "app docs",
+    "dead-letters list",
+    "dead-letters show",
+    "dead-letters replay",
+    "dead-letters drop",
     "cluster status",
     "cluster doctor",
     "cluster top",
@@ -27,6 +34,8 @@ COMMANDS = [
     "cluster move",
     "cluster elect",
     "cluster rebalance-leaders",
+    "cluster upgrade",
+    "cluster features",
     "topics create",
     "topics list",
     "topics describe",
@@ -34,8 +43,14 @@ COMMANDS = [
     "topics alter",
     "groups list",
     "groups describe",
+    "groups lag",
     "groups reset-offsets",
     "groups delete",
+    "profile set",
+    "profile use",
+    "profile list",
+    "profile show",
+    "profile delete",
     "transactions list",
     "transactions describe",
     "transactions producers",
@@ -92,7 +107,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["topics", "nonsense"], ["consume"], ["consume", "t", "--nonsense"]]
+    "arguments", [["nonsense"], ["topics", "nonsense"], ["produce"], ["consume", "t", "--nonsense"]]
 )
 def test_wrong_usage_has_exit_code_2(arguments: list[str]) -> None:
     done = barnabas(*arguments)

@@ -6,13 +6,26 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.admin import acls, configs, groups, quotas, tokens, topics, transactions, users
+from barnabas.cli.admin import (
+    acls,
+    configs,
+    groups,
+    profile,
+    quotas,
+    tokens,
+    topics,
+    transactions,
+    users,
+)
+from barnabas.cli.application import commands as application
 from barnabas.cli.backup import commands as backup
 from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
 from barnabas.cli.cluster import commands as cluster
 from barnabas.cli.connect import commands as connect
+from barnabas.cli.console import command as console
+from barnabas.cli.dead_letters import commands as dead_letters
 from barnabas.cli.log import commands as log
 from barnabas.cli.mirror import commands as mirror
 from barnabas.cli.pipeline.commands import app as pipeline
@@ -63,11 +76,15 @@ app.command("health", epilog=health.EPILOG)(health.health)
 app.command("produce", epilog=produce.EPILOG)(produce.produce)
 app.command("consume", epilog=consume.EPILOG)(consume.consume)
 app.command("get", epilog=get.EPILOG)(get.get)
+app.command("console", epilog=console.EPILOG)(console.console)
+app.add_typer(application.app, name="app")
+app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(topics.app, name="topics")
 app.add_typer(groups.app, name="groups")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(configs.app, name="configs")
+app.add_typer(profile.app, name="profile")
 app.add_typer(users.app, name="users")
 app.add_typer(tokens.app, name="tokens")
 app.add_typer(acls.app, name="acls")

@@ -262,3 +262,25 @@ def test_a_share_group(cli: Cli, new_topic: NewTopic) -> None:
     assert cli.json("groups", "lag", group)[0]["lag"] == 8
     cli.ok("groups", "delete", group)
     assert group not in {row["group"] for row in cli.json("groups", "list")}
+
+
+def test_lag_is_watched(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"g-{topic}"
+    cli.ok("consume", topic, "--group", group, "--from-beginning", "-n", "4")
+    process = cli.start("groups", "lag", group, "--watch", "--interval", "0.2", "--json")
+    assert process.stdout is not None
+    (first,) = json.loads(process.stdout.readline())
+    assert first == {
+        "group": group,
+        "topic": topic,
+        "partitions": 1,
+        "lag": 6,
+        "change_s": None,
+    }
+    cli.ok("produce", topic, stdin="more\n")
+    while (row := json.loads(process.stdout.readline())[0])["lag"] == 6:
+        assert row["change_s"] == 0
+    assert row["lag"] == 7
+    assert row["change_s"] >= 0
+    assert interrupt(process)[0] == 130

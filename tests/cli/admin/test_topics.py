@@ -57,6 +57,11 @@ def test_a_topic_that_does_not_exist(cli: Cli, name: str) -> None:
         assert name in cli.fails(1, "topics", *command)
 
 
+def test_describe_suggests_similar_names(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic()
+    assert f"did you mean {topic}" in cli.fails(1, "topics", "describe", f"{topic}x")
+
+
 def test_deleting_goes_as_far_as_it_can_and_says_where_it_could_not(
     cli: Cli, new_topic: Callable[..., str]
 ) -> None:
@@ -78,6 +83,18 @@ def test_what_the_broker_refuses_is_said_in_one_line(
     assert "nothing to alter" in cli.fails(2, "topics", "alter", topic)
     assert "NAME=VALUE" in cli.fails(2, "topics", "alter", topic, "--config", "x")
     assert "INVALID_TOPIC" in cli.fails(1, "topics", "create", "no/good")
+
+
+def test_subscriptions_to_client_metrics(cli: Cli, name: str) -> None:
+    cli.ok("configs", "set", "client-metrics", name, "metrics=org.a,org.b", "match=client_id=b-.*")
+    rows = [row for row in cli.json("configs", "get", "client-metrics") if name in row.values()]
+    assert {row["name"]: row["value"] for row in rows} == {
+        "metrics": "org.a,org.b",
+        "match": "client_id=b-.*",
+    }
+    assert {row["source"] for row in rows} == {"client_metrics"}
+    cli.ok("configs", "unset", "client-metrics", name, "metrics", "match")
+    assert name not in str(cli.json("configs", "get", "client-metrics"))
 
 
 def test_configs_of_a_topic(cli: Cli, new_topic: Callable[..., str]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.cli.base.output import human_size
+from barnabas.quantities import human_size
 
 
 @pytest.mark.parametrize(

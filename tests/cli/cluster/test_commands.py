@@ -69,7 +69,7 @@ def test_a_node_that_is_down_is_seen(nodes: Supervised, cli: Cli, name: str) -> 
         assert [name, 0] in found["partitions"]["under_replicated"]
         assert [name, 0] in found["partitions"]["below_min_isr"]
         assert found["nodes"][1]["leaders"] == 0
-        done = cli.run("cluster", "status")
+        done = cli.run("cluster", "status", "--wait", "1")
         assert done.returncode == 1
         assert b"below min.insync.replicas=3" in done.stdout
         shown = cli.ok("topics", "describe", name, "--under-replicated")

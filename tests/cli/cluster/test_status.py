@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from barnabas.cli.base.command import UsageError
-from barnabas.cli.cluster.missing_controller import explain
 from barnabas.cli.cluster.move import parse_nodes, rotate
-from barnabas.cli.cluster.status import VoterStatus, summarize
 from barnabas.cli.cluster.status_output import print_status
+from barnabas.cli.cluster.status_wait import what_is_missing
 from barnabas.client.admin.brokers import BrokerDescription, ClusterDescription
 from barnabas.client.admin.quorum import QuorumDescription, QuorumReplica
 from barnabas.client.admin.reassignments import Reassignment
@@ -18,6 +17,8 @@ from barnabas.client.connect.cluster_metadata import (
     TopicMetadata,
     TopicPartition,
 )
+from barnabas.diagnosis.missing_controller import explain
+from barnabas.diagnosis.status import VoterStatus, summarize
 from barnabas.wire.endpoint import Address
 
 T0 = TopicPartition("t", 0)
@@ -110,6 +111,13 @@ def test_a_replica_that_is_just_being_added_is_no_problem() -> None:
     assert lost.problems == ["1 partition under-replicated"]
 
 
+def test_a_wait_names_the_nodes_whose_replicas_lag() -> None:
+    found = status(topic([1, 2, 3], [1, 2]))
+    said = "1 partition under-replicated (replicas not in sync: 1 on node 3; such as t-0)"
+    assert what_is_missing(found) == said
+    assert what_is_missing(status({}, described=brokers(2))) == "node 2 is fenced"
+
+
 def test_a_quorum_without_a_leader_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
     found = status({}, quorum=None, problem="no leader is known")
     assert {node.role for node in found.nodes} == {None}
@@ -142,7 +150,7 @@ NEEDED = "of 3 voters answer, 2 are needed"
 EMPTY = "came back with an empty directory, which can't vote"
 BOTH_EMPTY = "came back with empty directories, which can't vote"
 RESTORE = "restore the data of"
-SEE = "see docs/cluster.md"
+SEE = "or rebuild the cluster from what is left: barnabas cluster recover --data DIR"
 
 
 @pytest.mark.parametrize(

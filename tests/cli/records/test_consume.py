@@ -207,3 +207,29 @@ def test_an_unknown_topic(cli: Cli, new_topic: NewTopic) -> None:
     for options in ([], ["--group", "g"]):
         error = cli.fails(1, "consume", typo, *options)
         assert f"topic {typo} does not exist; did you mean {topic}?" in error
+
+
+def test_what_can_not_be_decoded_is_skipped_if_asked(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic(lines='k:1\nk:{"a"\nk:2\n')
+    arguments = ("consume", topic, "--no-follow", "--value-deserializer", "json")
+    refused = cli.run(*arguments)
+    assert (refused.returncode, refused.stdout) == (1, b"1\n")
+    assert b"--skip-undecodable" in refused.stderr
+    done = cli.run(*arguments, "--skip-undecodable")
+    assert (done.returncode, done.stdout) == (0, b"1\n2\n")
+    assert done.stderr.startswith(f"skipped {topic}-0 at offset 1: not JSON".encode())
+    group = ("--group", topic, "--from-beginning", "-n", "2")
+    assert cli.ok(*(arguments[:2] + arguments[3:]), "--skip-undecodable", *group) == "1\n2\n"
+
+
+def test_topics_by_a_pattern(cli: Cli, new_topic: NewTopic) -> None:
+    first = new_topic(lines="k:1\n")
+    second = f"{first}-too"
+    cli.ok("produce", second, "--create", stdin="2\n")
+    pattern = f"{first}|{second}"
+    read = ("consume", "--pattern", pattern, "--no-follow")
+    assert sorted(values(cli.ok(*read))) == ["1", "2"]
+    assert sorted(values(cli.ok(*read, "--group", first, "--from-beginning"))) == ["1", "2"]
+    assert "no topic matches" in cli.fails(1, "consume", "--pattern", "none-.*")
+    assert "--pattern (" in cli.fails(2, "consume", "--pattern", "(")
+    assert "--pattern REGEX" in cli.fails(2, "consume")

@@ -4,7 +4,7 @@ topics         `topics`: create, list, describe, alter, delete
 groups         `groups`: list, describe, lag, reset, delete
 group_output   how groups of each type are printed
 group_lag      how far groups are behind
-group_reset    new committed offsets of a group: planned, then applied
+group_reset    the options of `groups reset-offsets`, as a plan
 configs        `configs`: settings of topics, brokers and groups
 setting_names  names of settings, which may be mistyped
 transactions   `transactions`: list, describe, abort, fence

@@ -6,7 +6,8 @@ import typer
 
 from barnabas.cli.admin.acl_output import as_row, as_sentence, in_json
 from barnabas.cli.base.command import CommandError, Session, cluster_command
-from barnabas.cli.base.output import counted, print_json, print_line, print_table, say
+from barnabas.cli.base.output import print_json, print_line, print_table, say
+from barnabas.quantities import counted
 
 if TYPE_CHECKING:
     from barnabas.client.admin.acls import Explanation

@@ -1,5 +1,5 @@
-"""`barnabas configs`: show and change settings of topics, brokers and groups, and levels of
-loggers."""
+"""`barnabas configs`: show and change settings of topics, brokers, groups and subscriptions to
+client metrics, and levels of loggers."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -27,15 +27,20 @@ class Kind(StrEnum):
     BROKER = "broker"
     GROUP = "group"
     BROKER_LOGGER = "broker-logger"
+    CLIENT_METRICS = "client-metrics"
 
 
 _OF_BROKERS = (Kind.BROKER, Kind.BROKER_LOGGER)
 
 KindArgument = Annotated[
-    Kind, typer.Argument(metavar="topic|broker|group|broker-logger", show_default=False)
+    Kind,
+    typer.Argument(metavar="topic|broker|group|broker-logger|client-metrics", show_default=False),
 ]
 NameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Topic, group, or broker id.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="NAME", help="Topic, group, subscription, or broker id.", show_default=False
+    ),
 ]
 
 
@@ -54,7 +59,7 @@ async def get(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="Topic, group, or broker id. Default: all brokers.",
+            help="Topic, group, subscription, or broker id. Default: all brokers or subscriptions.",
             show_default=False,
         ),
     ] = None,
@@ -63,12 +68,17 @@ async def get(
     ] = False,
 ) -> None:
     """Show changed settings, or all."""
-    from barnabas.client.admin.configs import describe_configs
+    from barnabas.client.admin.configs import describe_configs, list_config_resources
 
-    if kind not in _OF_BROKERS and name is None:
+    if kind not in (*_OF_BROKERS, Kind.CLIENT_METRICS) and name is None:
         raise UsageError(f"missing {kind} name; use `barnabas configs get {kind} NAME`")
     async with session.connect() as cluster:
-        names = [name] if name is not None else [str(each) for each in sorted(cluster.brokers)]
+        if name is not None:
+            names = [name]
+        elif kind is Kind.CLIENT_METRICS:
+            names = await list_config_resources(cluster, _resource_type(kind))
+        else:
+            names = [str(each) for each in sorted(cluster.brokers)]
         described = await describe_configs(cluster, _resource_type(kind), names)
     rows = [
         (resource, entry.name, entry.value, entry.source.name.lower(), entry.read_only)

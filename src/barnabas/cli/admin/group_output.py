@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import NamedTuple
 
-from barnabas.cli.base.output import Cell, counted, print_line, print_table
+from barnabas.cli.base.output import Cell, print_line, print_table
 from barnabas.client.admin.descriptions import GroupOffset
 from barnabas.client.admin.group_members import GroupMembers, GroupType, MemberDescription
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.quantities import counted
 
 Offsets = Mapping[TopicPartition, GroupOffset]
 

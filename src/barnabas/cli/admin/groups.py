@@ -6,11 +6,17 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.base.command import CommandError, Session, cluster_command
+from barnabas.cli.base.completion import complete_group, complete_topic
 from barnabas.cli.base.output import print_json, print_line, print_table, say
 
 app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete groups.")
 
-Groups = Annotated[list[str], typer.Argument(metavar="GROUP", help="Groups.", show_default=False)]
+Groups = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="GROUP", help="Groups.", show_default=False, autocompletion=complete_group
+    ),
+]
 
 
 class Type(StrEnum):
@@ -76,19 +82,38 @@ async def describe(session: Session, groups: Groups) -> None:
         print_group(*each)
 
 
-@app.command("lag", epilog="Example: barnabas groups lag")
+@app.command("lag", epilog="Example: barnabas groups lag --watch")
 @cluster_command
 async def lag(
     session: Session,
     groups: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[GROUP]...", help="Default: all groups.", show_default=False),
+        typer.Argument(
+            metavar="[GROUP]...",
+            help="Default: all groups.",
+            show_default=False,
+            autocompletion=complete_group,
+        ),
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Show it again and again, and how it changes.")
+    ] = False,
+    interval: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Time between two looks of --watch.")
+    ] = 2.0,
 ) -> None:
-    """Show how far groups are behind, by topic."""
+    """Show how far groups are behind, by topic.
+
+    With --watch, CHANGE/S says how fast the lag grows, or shrinks if it is negative. In a pipe each
+    look is printed, with --json in one line, until Ctrl-C.
+    """
     from barnabas.cli.admin.group_lag import lag_by_topic
+    from barnabas.cli.admin.group_lag_watch import watch_lag
 
     async with session.connect() as cluster:
+        if watch:
+            await watch_lag(cluster, groups or None, interval, as_json=session.as_json)
+            return
         rows = await lag_by_topic(cluster, groups or None)
     if session.as_json:
         print_json([row._asdict() for row in rows])
@@ -103,11 +128,18 @@ async def lag(
 @cluster_command
 async def reset_offsets(
     session: Session,
-    group: Annotated[str, typer.Argument(metavar="GROUP", help="Group.", show_default=False)],
+    group: Annotated[
+        str,
+        typer.Argument(
+            metavar="GROUP", help="Group.", show_default=False, autocompletion=complete_group
+        ),
+    ],
     topic: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="TOPIC[:N,...]", help="Topic, or some of its partitions; may be repeated."
+            metavar="TOPIC[:N,...]",
+            help="Topic, or some of its partitions; may be repeated.",
+            autocompletion=complete_topic,
         ),
     ] = None,
     all_topics: Annotated[
@@ -139,11 +171,12 @@ async def reset_offsets(
 
     Shows the plan; --execute applies it. Offsets outside the log are moved to its start or end.
     """
-    from barnabas.cli.admin.group_reset import Target, apply_reset, plan_reset
+    from barnabas.cli.admin.group_reset import TargetOptions, plan_of_options
+    from barnabas.client.admin.group_reset import apply_reset
 
-    target = Target(to_earliest, to_latest, to_offset, to_time, shift_by)
+    target = TargetOptions(to_earliest, to_latest, to_offset, to_time, shift_by)
     async with session.connect() as cluster:
-        plan = await plan_reset(cluster, group, topic or [], target, all_topics=all_topics)
+        plan = await plan_of_options(cluster, group, topic or [], target, all_topics=all_topics)
         if execute:
             await apply_reset(cluster, group, plan)
     rows = [

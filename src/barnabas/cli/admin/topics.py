@@ -6,16 +6,10 @@ import typer
 
 from barnabas.cli.admin.setting_names import check_setting_names
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.base.output import (
-    Cell,
-    counted,
-    human_size,
-    print_json,
-    print_line,
-    print_table,
-    say,
-)
+from barnabas.cli.base.completion import complete_topic
+from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.quantities import counted, human_size
 
 if TYPE_CHECKING:
     from barnabas.client.admin.topics import CreatedTopic
@@ -32,8 +26,19 @@ _MAX_PARTITIONS = (1 << 31) - 1  # what the protocol can say
 _MAX_REPLICATION_FACTOR = (1 << 15) - 1
 _PATIENCE_MS = 5_000
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Topic.", show_default=False)]
-Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Topics.", show_default=False)]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="Topic.", show_default=False)]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="Topic.", show_default=False, autocompletion=complete_topic
+    ),
+]
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME", help="Topics.", show_default=False, autocompletion=complete_topic
+    ),
+]
 
 
 @app.command(
@@ -43,7 +48,7 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Topics.", show
 @cluster_command
 async def create(
     session: Session,
-    name: Name,
+    name: NewName,
     partitions: Annotated[
         int | None,
         typer.Option(
@@ -147,7 +152,11 @@ async def describe(
     session: Session,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Topics. Default: all except internal ones."),
+        typer.Argument(
+            metavar="NAME",
+            help="Topics. Default: all except internal ones.",
+            autocompletion=complete_topic,
+        ),
     ] = None,
     under_replicated: Annotated[
         bool,
@@ -158,8 +167,11 @@ async def describe(
     ] = False,
 ) -> None:
     """Show partitions, leaders, replicas, offsets and settings."""
+    from barnabas.cli.base.topic_names import check_topics
+
     async with session.connect(retry_timeout_ms=_PATIENCE_MS) as cluster:
         if names:
+            await check_topics(cluster, names)
             topics = list((await cluster.topics(names)).values())
         else:
             everything = sorted((await cluster.refresh(None)).values())

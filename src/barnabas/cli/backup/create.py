@@ -7,8 +7,9 @@ import typer
 from barnabas.cli.backup.arguments import Groups, Place, Rate, Topics, check_patterns
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import Session, cluster_command
-from barnabas.cli.base.output import counted, human_size, print_json, say
+from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.progress import ProgressLine
+from barnabas.quantities import counted, human_size
 
 EPILOG = "Example: barnabas backup create /backups/orders --rate 20000000"
 

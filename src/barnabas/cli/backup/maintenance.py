@@ -7,14 +7,8 @@ import typer
 from barnabas.cli.backup.arguments import Place, chosen
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
-from barnabas.cli.base.output import (
-    counted,
-    human_size,
-    print_json,
-    print_line,
-    print_table,
-    say,
-)
+from barnabas.cli.base.output import print_json, print_line, print_table, say
+from barnabas.quantities import counted, human_size
 
 if TYPE_CHECKING:
     from barnabas.backup.manifest import Point

@@ -6,8 +6,9 @@ import typer
 
 from barnabas.cli.backup.arguments import Groups, Place, Rate, Topics, check_patterns, chosen
 from barnabas.cli.base.command import Session, UsageError, cluster_command
-from barnabas.cli.base.output import counted, human_size, print_json, say
+from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.progress import ProgressLine
+from barnabas.quantities import counted, human_size
 
 EPILOG = "Example: barnabas backup restore /backups/orders --at '2h ago'"
 

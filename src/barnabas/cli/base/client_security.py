@@ -1,7 +1,8 @@
-"""How commands encrypt their connections and sign in: from variables and `--command-config`.
+"""How commands encrypt their connections and sign in: variables, `--command-config`, profiles.
 
 `--command-config` names a file, or a profile: `work` stands for `work.properties` in the folder
 `barnabas` of the user's configuration. `BARNABAS_COMMAND_CONFIG` does the same for all commands.
+Without both, the profile in use counts, unless `--bootstrap` or a variable names a cluster.
 """
 
 import os
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base.output import say
+from barnabas.cli.base.profiles import Profiles
 from barnabas.cli.base.properties import read_properties
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ _PREFIX = "BARNABAS_"
 _OPTION = "--command-config"
 _BOOTSTRAP = "bootstrap.servers"
 CONFIG_VARIABLE = "BARNABAS_COMMAND_CONFIG"
+BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
+DEFAULT_BOOTSTRAP = "localhost:9092"
 _OF_SECURITY = ("security.", "ssl.", "sasl.", "https.")
 
 CommandConfig = Annotated[
@@ -29,16 +33,24 @@ CommandConfig = Annotated[
         _OPTION,
         metavar="FILE",
         help="Properties file with client settings, bootstrap.servers, security.protocol, ssl.*, "
-        f"sasl.*; or the name of one in ~/.config/barnabas. Default: ${CONFIG_VARIABLE}.",
+        f"sasl.*; or the name of a profile. Default: ${CONFIG_VARIABLE}.",
         show_default=False,
     ),
 ]
 
 
 class ClientConfig:
-    """Client settings from the environment and from a file, which counts before it."""
+    """Client settings from the environment and from a file, which counts before it.
 
-    def __init__(self, path: Path | None, environment: Mapping[str, str] | None = None) -> None:
+    `bootstrap` are the brokers that an option names, `path` is the file that another one names.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        bootstrap: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """Raises `InvalidArgument` if the file can't be read."""
         from barnabas.client.connect.security_settings import SECURITY_SETTINGS
 
@@ -49,11 +61,12 @@ class ClientConfig:
             for variable, name in by_variable.items()
             if variable in environment
         }
-        if path is None and environment.get(CONFIG_VARIABLE):
-            path = Path(environment[CONFIG_VARIABLE])
-        path = None if path is None else _found(path, environment)
+        path = _config_of(path, bootstrap, environment)
         given = {} if path is None else read_properties(path, _OPTION)
-        self.bootstrap = given.pop(_BOOTSTRAP, None)
+        from_file = given.pop(_BOOTSTRAP, None)
+        self.bootstrap = (
+            bootstrap or from_file or environment.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+        )
         for name, value in given.items():
             if name.startswith(_OF_SECURITY):
                 self._settings[name] = value
@@ -72,10 +85,19 @@ class ClientConfig:
         return security_settings(self._settings)
 
 
-def _found(path: Path, environment: Mapping[str, str]) -> Path:
-    """A file, or the profile of that name."""
+def _config_of(
+    path: Path | None, bootstrap: str | None, environment: Mapping[str, str]
+) -> Path | None:
+    """The file to read: a file or profile that is named, or the profile in use."""
+    profiles = Profiles(environment)
+    if path is None and environment.get(CONFIG_VARIABLE):
+        path = Path(environment[CONFIG_VARIABLE])
+    if path is None:
+        if bootstrap or environment.get(BOOTSTRAP_VARIABLE):
+            return None
+        in_use = profiles.in_use()
+        return None if in_use is None else profiles.path(in_use)
     if path.exists() or path.name != str(path):
         return path
-    own = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "")) / ".config"
-    profile = Path(own) / "barnabas" / f"{path.name}.properties"
+    profile = profiles.path(path.name)
     return profile if profile.exists() else path

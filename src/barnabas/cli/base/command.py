@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import ClientConfig, CommandConfig
+from barnabas.cli.base.client_security import (
+    BOOTSTRAP_VARIABLE,
+    DEFAULT_BOOTSTRAP,
+    ClientConfig,
+    CommandConfig,
+)
 from barnabas.cli.base.interrupt import raise_on_interrupt
 from barnabas.cli.base.output import say
 
 if TYPE_CHECKING:
     from barnabas.client.connect.cluster_client import ClusterClient
 
-DEFAULT_BOOTSTRAP = "localhost:9092"
-BOOTSTRAP_VARIABLE = "BARNABAS_BOOTSTRAP"
 CLIENT_ID = "barnabas-cli"
 _SILENCE_S = 3
 
@@ -36,14 +39,21 @@ Bootstrap = Annotated[
         "--bootstrap",
         "-b",
         metavar="HOST:PORT",
-        help=f"Bootstrap brokers, separated by commas. Default: ${BOOTSTRAP_VARIABLE} "
-        f"or {DEFAULT_BOOTSTRAP}.",
+        help=f"Bootstrap brokers, separated by commas. Default: ${BOOTSTRAP_VARIABLE}, the profile "
+        f"in use, or {DEFAULT_BOOTSTRAP}.",
         show_default=False,
     ),
 ]
 JSON_HELP = "Print JSON for scripts."
 AsJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Print the traceback of an error.")]
+Report = Annotated[
+    bool,
+    typer.Option(
+        "--report/--no-report",
+        help="Report progress to the topic __barnabas_pipelines, for the console.",
+    ),
+]
 
 
 @dataclass(slots=True)
@@ -131,9 +141,8 @@ def cluster_command(
         def call() -> int | None:
             from barnabas.cli.base.runner import run_async
 
-            config = ClientConfig(command_config or before.command_config)
-            servers = bootstrap_servers(bootstrap or before.bootstrap, config)
-            session = Session(servers, as_json or before.as_json, config)
+            config = client_config(bootstrap, command_config, before)
+            session = Session(config.bootstrap, as_json or before.as_json, config)
             return run_async(function(session, **arguments))
 
         exit_with(call, verbose=verbose or before.verbose)
@@ -149,9 +158,13 @@ def cluster_command(
     return run
 
 
-def bootstrap_servers(given: str | None, config: ClientConfig) -> str:
-    """The brokers to use, if the options have given these or none."""
-    return given or config.bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
+def client_config(
+    bootstrap: str | None, command_config: Path | None, before: CommonOptions
+) -> ClientConfig:
+    """The cluster that the options of a command name; raises `InvalidArgument`."""
+    return ClientConfig(
+        command_config or before.command_config, bootstrap=bootstrap or before.bootstrap
+    )
 
 
 def common_options(ctx: typer.Context) -> CommonOptions:

@@ -53,16 +53,40 @@ def print_json(value: object) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
     """Print rows under their columns; columns of numbers are set to the right."""
-    cells = [tuple("-" if cell is None else cell for cell in row) for row in rows]
-    numeric = [
+    if sys.stdout.isatty():
+        cells = _cells(rows)
+        _print_rich(columns, cells, _numeric(columns, cells))
+    else:
+        for line in table_lines(columns, rows):
+            print_line(line)
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[str]:
+    """A table as lines of text, without colours or a frame."""
+    cells = _cells(rows)
+    lines = [[column.upper().replace(" ", "_") for column in columns]]
+    lines += [[str(cell) or "-" for cell in row] for row in cells]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
+    numeric = _numeric(columns, cells)
+    return [
+        "  ".join(
+            text.rjust(width) if is_numeric else text.ljust(width)
+            for text, width, is_numeric in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _cells(rows: Iterable[Sequence[Cell]]) -> list[tuple[str | int, ...]]:
+    return [tuple("-" if cell is None else cell for cell in row) for row in rows]
+
+
+def _numeric(columns: Sequence[str], cells: Sequence[Sequence[str | int]]) -> list[bool]:
+    return [
         any(isinstance(row[at], int) for row in cells)
         and all(isinstance(row[at], int) or row[at] == "-" for row in cells)
         for at in range(len(columns))
     ]
-    if sys.stdout.isatty():
-        _print_rich(columns, cells, numeric)
-    else:
-        _print_plain(columns, cells, numeric)
 
 
 def _print_rich(
@@ -79,32 +103,3 @@ def _print_rich(
     for row in cells:
         table.add_row(*(Text(str(cell)) for cell in row))
     Console().print(table)
-
-
-def _print_plain(
-    columns: Sequence[str], cells: Sequence[Sequence[str | int]], numeric: Sequence[bool]
-) -> None:
-    lines = [[column.upper().replace(" ", "_") for column in columns]]
-    lines += [[str(cell) or "-" for cell in row] for row in cells]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(columns))]
-    for line in lines:
-        padded = (
-            text.rjust(width) if is_numeric else text.ljust(width)
-            for text, width, is_numeric in zip(line, widths, numeric, strict=True)
-        )
-        print_line("  ".join(padded).rstrip())
-
-
-def counted(number: int, noun: str) -> str:
-    """A number and its noun: 1 record, 2,000 records."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def human_size(size: int) -> str:
-    """Bytes as people read them."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"

@@ -1,12 +1,14 @@
 """Topics named on the command line, which may be mistyped."""
 
 import asyncio
+import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from random import random
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from barnabas.cli.base.command import CommandError
+from barnabas.cli.base.command import CommandError, UsageError
 from barnabas.client.connect.environment import RETRY
 from barnabas.wire.errors import ErrorCode
 
@@ -30,6 +32,29 @@ async def topic_exists(cluster: "ClusterClient", name: str) -> bool:
             return False
         await asyncio.sleep(pause_s)
     raise AssertionError("pauses never end")
+
+
+async def matching_topics(cluster: "ClusterClient", pattern: str) -> list[str]:
+    """All topics whose whole names match, except internal ones; raises if there are none."""
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--pattern {pattern}: {error}") from error
+    found = [
+        name
+        for name, topic in (await cluster.refresh(None)).items()
+        if wanted.fullmatch(name) and not topic.is_internal
+    ]
+    if not found:
+        raise CommandError(f"no topic matches {pattern}; see `barnabas topics list`")
+    return found
+
+
+async def check_topics(cluster: "ClusterClient", names: Iterable[str]) -> None:
+    """Raises for the first topic that does not exist."""
+    for name in names:
+        if not await topic_exists(cluster, name):
+            raise await no_such_topic(cluster, name, "see `barnabas topics list`")
 
 
 async def no_such_topic(cluster: "ClusterClient", name: str, remedy: str) -> CommandError:

@@ -12,7 +12,6 @@ from barnabas.cli.cluster.reassignments import (
     begin,
     carry_out,
     let_preferred_lead,
-    partitions_of,
     places_of,
 )
 from barnabas.cli.cluster.throttle import throttled
@@ -24,6 +23,7 @@ from barnabas.client.connect.cluster_metadata import (
     NO_LEADER,
     PartitionMetadata,
     TopicPartition,
+    partitions_of,
 )
 from barnabas.client.offsets.list_offsets import beginning_and_end
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.base.output import counted, human_size, print_json, print_table, say
+from barnabas.cli.base.output import print_json, print_table, say
+from barnabas.quantities import counted, human_size
 
 if TYPE_CHECKING:
     from barnabas.cli.cluster.balance import BalancePlan

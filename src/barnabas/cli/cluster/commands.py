@@ -6,10 +6,11 @@ import typer
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
-from barnabas.cli.base.output import counted, print_json, say
-from barnabas.cli.cluster import balance_command
+from barnabas.cli.base.output import print_json, say
+from barnabas.cli.cluster import balance_command, recover_command, upgrade_command
 from barnabas.cli.cluster.doctor import command as doctor
 from barnabas.cli.cluster.top import command as top
+from barnabas.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,10 +45,16 @@ Throttle = Annotated[
 _INTERVAL_S = 2.0
 
 
-@app.command("status", epilog="Example: barnabas cluster status --watch")
+@app.command("status", epilog="Example: barnabas cluster status --wait 600")
 @cluster_command
 async def status(
     session: Session,
+    wait: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Wait until the cluster is healthy, so long at most."
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C.")] = False,
     interval: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="Refresh interval of --watch.")
@@ -58,13 +65,19 @@ async def status(
     The exit code is 0 if the cluster is healthy, 1 if a node is down or a partition is
     under-replicated.
     """
-    from barnabas.cli.cluster.status import collect
     from barnabas.cli.cluster.status_output import connect_briefly, print_status, watch_status
+    from barnabas.cli.cluster.status_wait import wait_until_healthy
+    from barnabas.diagnosis.status import collect
 
+    if watch and wait is not None:
+        raise UsageError("give either --watch or --wait")
     if watch:
         await watch_status(session, interval)
-    async with connect_briefly(session) as cluster:
-        found = await collect(cluster)
+    if wait is not None:
+        found = await wait_until_healthy(session, wait)
+    else:
+        async with connect_briefly(session) as cluster:
+            found = await collect(cluster)
     print_status(found, as_json=session.as_json)
     return exit_codes.OK if found.is_healthy else exit_codes.FAILURE
 
@@ -240,6 +253,8 @@ async def move(
 
 
 app.command("balance", epilog=balance_command.EPILOG)(balance_command.balance)
+app.command("upgrade", epilog=upgrade_command.EPILOG)(upgrade_command.upgrade)
+app.command("features", epilog=upgrade_command.FEATURES_EPILOG)(upgrade_command.features)
 
 
 @app.command("elect", epilog="Example: barnabas cluster elect orders:0")
@@ -268,7 +283,7 @@ async def elect(
     have are kept in their set-aside directory.
     """
     from barnabas.cli.base.partition_names import named_partitions
-    from barnabas.cli.cluster.unclean_election import as_json, print_prospects, prospects
+    from barnabas.cli.cluster.recovery import ailing_partitions, as_json, print_ailing
     from barnabas.client.admin.reassignments import elect_leaders
 
     if dry_run and not unclean:
@@ -276,12 +291,13 @@ async def elect(
     async with session.connect() as cluster:
         partitions = None if not names else await named_partitions(cluster, names)
         if unclean:
-            found = await prospects(cluster, partitions)
+            ailing = await ailing_partitions(cluster, partitions)
+            found = [each for each in ailing if each.is_offline]
             if dry_run and session.as_json:
                 print_json(as_json(found))
                 return
             if found and not session.as_json:
-                print_prospects(found)
+                print_ailing(found)
             if dry_run or (found and not yes and not _is_confirmed()):
                 return
         results = await elect_leaders(cluster, partitions, unclean=unclean)
@@ -294,6 +310,9 @@ def _is_confirmed() -> bool:
         abort=True,
         err=True,
     )
+
+
+app.command("recover", epilog=recover_command.EPILOG)(cluster_command(recover_command.recover))
 
 
 @app.command("rebalance-leaders", epilog="Example: barnabas cluster rebalance-leaders")

@@ -6,12 +6,11 @@ from time import monotonic
 from typing import NamedTuple
 
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import counted, say
+from barnabas.cli.base.output import say
 from barnabas.cli.cluster.reassignments import (
     assignment_of,
     carry_out,
     let_preferred_lead,
-    partitions_of,
     places_of,
     replicas_on,
 )
@@ -25,7 +24,12 @@ from barnabas.client.admin.brokers import (
 from barnabas.client.admin.placement import drop_from, lead_elsewhere, move_off, spread
 from barnabas.client.admin.quorum import add_voter, describe_quorum, remove_voter
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import PartitionMetadata, TopicPartition
+from barnabas.client.connect.cluster_metadata import (
+    PartitionMetadata,
+    TopicPartition,
+    partitions_of,
+)
+from barnabas.quantities import counted
 
 _OBSERVER_WAIT_S = 15.0
 _NODE_WAIT_S = 15.0

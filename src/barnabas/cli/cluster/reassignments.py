@@ -1,10 +1,13 @@
 """Replica reassignments, a few at a time, with progress output."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from time import monotonic
+from typing import TypeVar
 
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import counted, say
+from barnabas.cli.base.output import say
 from barnabas.cli.base.progress import ProgressLine
 from barnabas.client.admin.brokers import ClusterDescription
 from barnabas.client.admin.placement import Assignment, NodeLocation
@@ -16,25 +19,22 @@ from barnabas.client.admin.reassignments import (
 )
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import (
-    PartitionMetadata,
     TopicMetadata,
     TopicPartition,
+    partitions_of,
 )
+from barnabas.errors import BarnabasError
+from barnabas.quantities import counted
 from barnabas.wire.errors import ErrorCode
 
 AT_ONCE = 20
 """Partitions that are moved at the same time, so that clients still get their share."""
 
 _LOOK_EVERY_S = 0.3
+_PATIENCE_S = 600.0
+"""For how long a cluster that does not answer is asked again."""
 
-
-def partitions_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, PartitionMetadata]:
-    """All partitions by their names, in order."""
-    return {
-        TopicPartition(name, each.partition): each
-        for name, topic in sorted(topics.items())
-        for each in topic.partitions
-    }
+T = TypeVar("T")
 
 
 def assignment_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, list[int]]:
@@ -68,7 +68,8 @@ async def carry_out(
 ) -> None:
     """Move replicas as planned and wait until that is done, then let the preferred ones lead.
 
-    Being interrupted leaves what has begun to the cluster, which finishes it.
+    A cluster that does not answer for a while is waited for. Being interrupted leaves what has
+    begun to the cluster, which finishes it.
     """
     waiting = dict(sorted(plan.items()))
     moving: set[TopicPartition] = set()
@@ -77,11 +78,11 @@ async def carry_out(
         while waiting or moving:
             starting = dict(list(waiting.items())[: AT_ONCE - len(moving)])
             if starting:
-                await begin(cluster, starting)
+                await _persist(progress, partial(begin, cluster, starting))
                 moving |= starting.keys()
                 for each in starting:
                     del waiting[each]
-            under_way = await list_reassignments(cluster)
+            under_way = await _persist(progress, partial(list_reassignments, cluster))
             moving &= under_way.keys()
             progress.show_done(len(plan) - len(waiting) - len(moving), _detail(moving, under_way))
             if moving:
@@ -94,8 +95,30 @@ async def carry_out(
                 "see `barnabas cluster status`, or cancel with `barnabas cluster move --cancel`"
             )
         raise
+    except (BarnabasError, CommandError) as error:
+        progress.end()
+        done = len(plan) - len(waiting) - len(moving)
+        raise CommandError(
+            f"{what} stopped: {error}; {done} of {counted(len(plan), 'partition')} done, "
+            f"{len(moving)} still moving (`barnabas cluster status`); the same command goes on "
+            "from there"
+        ) from error
     progress.end()
     await let_preferred_lead(cluster, plan.keys())
+
+
+async def _persist(progress: Progress, call: Callable[[], Awaitable[T]]) -> T:
+    """What the call returns, after some attempts if need be: a move takes longer than many a
+    failure lasts."""
+    deadline = monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return await call()
+        except BarnabasError as error:
+            if not error.retriable or monotonic() > deadline:
+                raise
+            progress.show(f"still trying: {error}")
+        await asyncio.sleep(_LOOK_EVERY_S)
 
 
 def _detail(

@@ -6,15 +6,15 @@ from typing import NoReturn
 
 from barnabas.cli.base.command import Session
 from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
-from barnabas.cli.cluster.status import (
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
+from barnabas.diagnosis.status import (
     CONNECT_TIMEOUT_MS,
     REQUEST_TIMEOUT_MS,
     RETRY_TIMEOUT_MS,
     ClusterStatus,
     collect,
 )
-from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.errors import BarnabasError
 
 _SHOWN = 20

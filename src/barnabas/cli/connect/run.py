@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import ClientConfig, CommandConfig
+from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import (
     Bootstrap,
     CommandError,
+    Report,
     UsageError,
     Verbose,
-    bootstrap_servers,
+    client_config,
     common_options,
     exit_with,
 )
@@ -89,6 +90,7 @@ def run(
         int,
         typer.Option(metavar="N", min=0, help="Failures in a row before a connector is FAILED."),
     ] = 10,
+    report: Report = True,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     verbose: Verbose = False,
@@ -121,10 +123,10 @@ def run(
             level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
         )
         logging.getLogger("barnabas.connect").setLevel(level)
-        config = ClientConfig(command_config or before.command_config)
+        config = client_config(bootstrap, command_config, before)
         config.security()  # wrong settings are found before anything starts
         settings = ServiceSettings(
-            bootstrap_servers(bootstrap or before.bootstrap, config),
+            config.bootstrap,
             checkpoints,
             pipelines,
             host,
@@ -138,6 +140,7 @@ def run(
             given,
             memory,
             restarts,
+            report,
             security=config.security_settings,
         )
         try:

@@ -6,5 +6,6 @@ foreground     flows on one Spark, until they are stopped
 cluster_option clusters as options name them
 operations     status, verify, failover, failback
 flow_options   the options that say which flow they mean
+flow_file      property files of Mirror Maker 2, for all of these commands
 output         how they print what they found
 """

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
+from barnabas.cli.base.command import AsJson, UsageError, Verbose, common_options, exit_with
 from barnabas.cli.mirror.cluster_option import cluster_of
+from barnabas.cli.mirror.flow_file import PropertyFile, read_flow
 
 if TYPE_CHECKING:
-    from barnabas.mirror.flow import Flow
+    from barnabas.mirror.configured_flow import ConfiguredFlow
+    from barnabas.mirror.groups.group_settings import GroupSettings
 
 FlowCommand = Callable[..., Coroutine[Any, Any, int | None]]
 """Called with the flow, whether to print JSON, and its own options."""
@@ -25,18 +27,19 @@ class NamesOption(StrEnum):
     IDENTITY = "identity"
 
 
-_FROM = typer.Option(
-    "--from",
-    metavar="[NAME=]HOST:PORT",
-    help="Source cluster. Its name is the prefix of topics; by default its id.",
-    show_default=False,
-)
-_TO = typer.Option("--to", metavar="[NAME=]HOST:PORT", help="Target cluster.", show_default=False)
-
-Source = Annotated[str, _FROM]
-Target = Annotated[str, _TO]
-OptionalSource = Annotated[str | None, _FROM]
-OptionalTarget = Annotated[str | None, _TO]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="[NAME=]HOST:PORT",
+        help="Source cluster. Its name is the prefix of topics; by default its id.",
+        show_default=False,
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--to", metavar="[NAME=]HOST:PORT", help="Target cluster.", show_default=False),
+]
 SourceConfig = Annotated[
     Path | None,
     typer.Option("--from-config", metavar="FILE", help="Client settings of the source."),
@@ -57,12 +60,68 @@ Provenance = Annotated[
         "directions can keep names.",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Groups or regular expressions that go along. Default: all.",
+        show_default=False,
+    ),
+]
+ExcludedGroups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Groups that are left out. Default: those of tools.",
+        show_default=False,
+    ),
+]
+
+
+TopicNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Topics or regular expressions, separated by commas.",
+        show_default=False,
+    ),
+]
+ExcludedTopics = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Topics that are left out. Default: internal ones.",
+        show_default=False,
+    ),
+]
+
+
+def group_settings(
+    groups: str | None, exclude_groups: str | None, given: "GroupSettings | None" = None
+) -> "GroupSettings":
+    """Which groups go along: what a file has `given`, or options. Raises `InvalidArgument`."""
+    from dataclasses import replace
+
+    from barnabas.mirror.groups.group_settings import GroupSettings
+    from barnabas.mirror.mirror_maker.file_settings import listed
+
+    found = given or GroupSettings()
+    if groups is not None:
+        found = replace(found, include=listed(groups))
+    if exclude_groups is not None:
+        found = replace(found, exclude=listed(exclude_groups))
+    return found
 
 
 def _which_flow(
     ctx: typer.Context,
-    source: Source,
-    target: Target,
+    source: Source = None,
+    target: Target = None,
+    properties: PropertyFile = None,
+    flow_name: Annotated[
+        str | None,
+        typer.Option("--flow", metavar="A->B", help="Flow of the file.", show_default=False),
+    ] = None,
     source_config: SourceConfig = None,
     target_config: TargetConfig = None,
     names: NamesChoice = NamesOption.PREFIX,
@@ -102,13 +161,27 @@ def flow_command(look: FlowCommand) -> Callable[..., None]:
     return command
 
 
-def _flow_of(given: dict[str, Any]) -> "Flow":
+def _flow_of(given: dict[str, Any]) -> "ConfiguredFlow":
     """Raises `UsageError` or `InvalidArgument`."""
+    from dataclasses import replace
+
+    from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.flow import Flow, Names
 
-    return Flow(
-        cluster_of("--from", given["source"], given["source_config"]),
-        cluster_of("--to", given["target"], given["target_config"]),
-        names=Names(given["names"].value),
-        provenance=given["provenance"],
+    if given["properties"] is not None:
+        found = read_flow(given["ctx"], given["properties"], given["flow_name"])
+        flow = replace(found.flow, provenance=given["provenance"])  # a file has no word for it
+        # Failover and failback commit offsets of groups, even if the file leaves that to them.
+        return ConfiguredFlow(flow, replace(found.groups, commit=True))
+    if given["flow_name"] is not None:
+        raise UsageError("--flow names a flow of a file: give --properties FILE as well")
+    if given["source"] is None or given["target"] is None:
+        raise UsageError("give --from and --to, or --properties FILE")
+    return ConfiguredFlow(
+        Flow(
+            cluster_of("--from", given["source"], given["source_config"]),
+            cluster_of("--to", given["target"], given["target_config"]),
+            names=Names(given["names"].value),
+            provenance=given["provenance"],
+        )
     )

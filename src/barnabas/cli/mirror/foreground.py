@@ -1,62 +1,74 @@
 """Flows in the foreground: on one Spark, until they are stopped."""
 
+import logging
 import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import counted, human_size, print_line, say
+from barnabas.cli.base.output import print_line, say
+from barnabas.quantities import counted, human_size
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
+    from barnabas.client.connect.cluster_metadata import TopicPartition
     from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.flow import Flow
     from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
     from barnabas.mirror.operations.metrics import FlowMetrics
     from barnabas.mirror.round_report import RoundReport
+    from barnabas.spark.mirror.mirror_query import MirrorQuery
 
 _POLL_S = 0.2
+_LINE_S = 5.0
+_SETTLE_S = 10.0
 _STDERR = 2
 _ALL_CORES = "local[*]"
 
 
 class _Progress:
-    """Prints a line for each round that has copied something, and every problem once."""
+    """Prints a line every few seconds if something was copied, and every problem once."""
 
     def __init__(self, label: str) -> None:
         """The label begins lines, if there are several flows."""
         self._label = label
         self._told: set[str] = set()
         self._began = time.monotonic()
+        self._records = self._bytes = 0
+        self._lags: dict[TopicPartition, int] = {}
 
-    def on_round(self, report: "RoundReport") -> None:
-        now = time.monotonic()
-        seconds, self._began = now - self._began, now
+    def on_report(self, report: "RoundReport") -> None:
         for problem in report.problems:
             if problem not in self._told:
                 say(f"warning: {problem}")
         self._told = set(report.problems)
-        if report.records:
-            lag = sum(max(0, each.lag) for each in report.states)
-            rate = human_size(round(report.bytes / max(seconds, 0.001)))
-            copied = counted(report.records, "record")
-            print_line(f"{self._label}copied {copied}, {rate}/s; lag {lag}")
+        self._records += report.records
+        self._bytes += report.bytes
+        self._lags |= {each.source: max(0, each.lag) for each in report.states}
+        seconds = time.monotonic() - self._began
+        if seconds < _LINE_S:
+            return
+        if self._records:
+            rate = human_size(round(self._bytes / seconds))
+            copied = counted(self._records, "record")
+            print_line(f"{self._label}copied {copied}, {rate}/s; lag {sum(self._lags.values())}")
+        self._began = time.monotonic()
+        self._records = self._bytes = 0
 
 
 class _RunningFlow:
     """A flow that was started: its query, and its upkeep."""
 
-    def __init__(self, flow: "Flow", query: "StreamingQuery", upkeep: "MirrorUpkeep") -> None:
+    def __init__(self, flow: "Flow", started: "MirrorQuery", upkeep: "MirrorUpkeep") -> None:
         self.flow = flow
-        self._query = query
+        self._query, self._channel = started
         self._upkeep = upkeep
         upkeep.start()
 
@@ -80,8 +92,12 @@ class _RunningFlow:
                 say(f"warning: flow {self.flow.name} did not end in order: {_reason(error)}")
 
     def settle(self) -> None:
-        """Store what is left to store, once nothing is copied any longer."""
-        self._upkeep.close()
+        """Store what is left to store, once nothing is copied any longer.
+
+        A cluster that is away is not waited for: this is the way out.
+        """
+        self._channel.close()
+        self._upkeep.close(_SETTLE_S)
         _settle(self.flow)
 
 
@@ -118,11 +134,15 @@ def _run(
     checkpoints, master = place
     check_master(master, {})
     try:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        from barnabas.spark.pipelines.run.pipeline_run import SparkGone
         from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet
         from barnabas.spark.sessions.tuned_session import session
     except ImportError as missing:
         raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
     keep_errors_quiet()  # a round that Ctrl-C ends is no error
+    _show_warnings()
     if master == _ALL_CORES and len(flows) > (os.cpu_count() or 1):
         master = f"local[{len(flows)}]"  # a round keeps a core
     names = ", ".join(each.flow.name for each in flows)
@@ -147,6 +167,8 @@ def _run(
         say(f"copying {names}; Ctrl-C stops it")
         left = list(running)
         while left and not stopped:
+            if _spark_has_ended():
+                raise ConnectionError
             for flow in [each for each in left if each.is_over]:
                 say(f"flow {flow.flow.name} was stopped from outside, as failover does")
                 flow.stop()
@@ -154,12 +176,25 @@ def _run(
             time.sleep(_POLL_S)
         for flow in left:
             flow.stop()
+    except (Py4JError, ConnectionError) as error:
+        raise CommandError(
+            f"{SparkGone.MESSAGE} (see {log}); start the mirror again: it goes on where it was"
+        ) from error
     finally:
-        spark.stop()
+        with suppress(Py4JError, ConnectionError):  # it may end at this moment
+            if not _spark_has_ended():
+                spark.stop()
         for flow in running:
             flow.settle()
     is_term = signal.SIGTERM in stopped
     return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED
+
+
+def _show_warnings() -> None:
+    """Those of the upkeep, as those of reports."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("warning: %(message)s"))
+    logging.getLogger("barnabas.mirror").addHandler(handler)
 
 
 def _start(
@@ -176,8 +211,16 @@ def _start(
     upkeep = MirrorUpkeep(flow, wanted.groups)
     progress = _Progress(f"{flow.name}: " if flows > 1 else "")
     checkpoint = str((_folder(checkpoints, flow) / "checkpoint").resolve())
-    query = start_mirror(spark, flow, checkpoint, [progress, metrics, upkeep], flows=flows)
-    return _RunningFlow(flow, query, upkeep)
+    started = start_mirror(spark, flow, checkpoint, [progress, metrics, upkeep], flows=flows)
+    return _RunningFlow(flow, started, upkeep)
+
+
+def _spark_has_ended() -> bool:
+    """Whether its process has. Calls into it would fail, and some of them would wait."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is not None and process.poll() is not None
 
 
 def _folder(checkpoints: Path, flow: "Flow") -> Path:
@@ -218,10 +261,11 @@ def _settle(flow: "Flow") -> None:
     from barnabas.mirror.positions import abort_open_transactions
 
     async def settle() -> None:
-        async with flow.target.client() as target:
+        async with asyncio.timeout(_SETTLE_S), flow.target.client() as target:
             await abort_open_transactions(target, flow)
 
     try:
         asyncio.run(settle())
-    except BarnabasError as error:
-        say(f"warning: open transactions stay until they time out: {error}")
+    except (BarnabasError, TimeoutError) as error:
+        reason = str(error) or f"{flow.target.name} does not answer"
+        say(f"warning: open transactions stay until they time out: {reason}")

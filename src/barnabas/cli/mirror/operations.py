@@ -7,10 +7,17 @@ import typer
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import print_json, print_line
-from barnabas.cli.mirror.flow_options import flow_command
+from barnabas.cli.mirror.flow_options import (
+    ExcludedGroups,
+    ExcludedTopics,
+    Groups,
+    TopicNames,
+    flow_command,
+    group_settings,
+)
 
 if TYPE_CHECKING:
-    from barnabas.mirror.flow import Flow
+    from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.groups.group_sync import SyncedGroup
 
 Wait = Annotated[
@@ -27,7 +34,7 @@ def add_operations(app: typer.Typer) -> None:
 
 
 async def status(
-    flow: "Flow",
+    mirrored: "ConfiguredFlow",
     as_json: bool,
     window: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long throughput is measured.")
@@ -38,13 +45,14 @@ async def status(
     from barnabas.mirror.operations.mirror_clients import connect
     from barnabas.mirror.operations.status import collect_status
 
+    flow = mirrored.flow
     async with connect(flow) as clients:
         found = await collect_status(flow, clients, window)
     print_json(found.as_dict()) if as_json else print_status(found)
 
 
 async def verify(
-    flow: "Flow",
+    mirrored: "ConfiguredFlow",
     as_json: bool,
     topics: Annotated[
         list[str] | None,
@@ -62,6 +70,7 @@ async def verify(
     from barnabas.mirror.operations.mirror_clients import connect
     from barnabas.mirror.operations.verify import verify
 
+    flow = mirrored.flow
     async with connect(flow) as clients:
         found = await verify(flow, clients, topics=topics or (), last=last)
     print_json([asdict(each) for each in found]) if as_json else print_comparisons(found)
@@ -69,8 +78,10 @@ async def verify(
 
 
 async def failover(
-    flow: "Flow",
+    mirrored: "ConfiguredFlow",
     as_json: bool,
+    groups: Groups = None,
+    exclude_groups: ExcludedGroups = None,
     wait: Wait = 60.0,
     force: Annotated[
         bool, typer.Option("--force", help="Do not wait until everything is copied.")
@@ -84,8 +95,10 @@ async def failover(
     from barnabas.mirror.operations.failover import failover
     from barnabas.mirror.operations.mirror_clients import connect
 
+    flow = mirrored.flow
+    taken = group_settings(groups, exclude_groups, mirrored.groups)
     async with connect(flow) as clients:
-        report = await failover(flow, clients, wait_s=wait, force=force)
+        report = await failover(flow, clients, taken, wait_s=wait, force=force)
     if as_json:
         print_json(asdict(report))
     else:
@@ -93,32 +106,46 @@ async def failover(
 
 
 async def failback(
-    flow: "Flow",
+    mirrored: "ConfiguredFlow",
     as_json: bool,
     prepare_only: Annotated[
         bool, typer.Option("--prepare", help="Only set where the flow back begins.")
     ] = False,
+    topics: TopicNames = None,
+    exclude: ExcludedTopics = None,
+    groups: Groups = None,
+    exclude_groups: ExcludedGroups = None,
     wait: Wait = 60.0,
 ) -> None:
     """Bring back what the source is missing, and take groups back to it.
 
-    Give the clusters as for failover. Prepare before you start the flow back; then run both flows,
-    stop the producers of the target, and run this without --prepare.
+    Give the clusters as for failover, and topics as for both flows (default: all). Prepare before
+    you start the flow back; then run both flows, stop the producers of the target, and run this
+    without --prepare.
     """
+    from dataclasses import replace
+
+    from barnabas.mirror.mirror_maker.file_settings import listed
     from barnabas.mirror.operations.failback import complete, prepare
     from barnabas.mirror.operations.mirror_clients import connect
 
+    flow = mirrored.flow
+    if topics is not None:
+        flow = replace(flow, topics=listed(topics))
+    if exclude is not None:
+        flow = replace(flow, exclude=listed(exclude))
+    taken = group_settings(groups, exclude_groups, mirrored.groups)
     async with connect(flow) as clients:
         begun = await prepare(flow, clients)
-        report = None if prepare_only else await complete(flow, clients, wait_s=wait)
-    groups = [] if report is None else report.groups
+        report = None if prepare_only else await complete(flow, clients, taken, wait_s=wait)
+    returned = [] if report is None else report.groups
     positions = {str(partition): offset for partition, offset in begun.items()}
     if as_json:
-        print_json({"begins": positions, "groups": [_group_as_json(each) for each in groups]})
+        print_json({"begins": positions, "groups": [_group_as_json(each) for each in returned]})
         return
     for name, offset in positions.items():
         print_line(f"the flow back begins {name} at offset {offset}")
-    for each in groups:
+    for each in returned:
         state = "has members there, left alone" if each.is_active else "ready"
         print_line(f"group {each.group}: {state}")
     if report is not None:

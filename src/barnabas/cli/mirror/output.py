@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from barnabas.cli.base.output import counted, print_line, print_table
+from barnabas.cli.base.output import print_line, print_table
+from barnabas.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 def print_status(status: "MirrorStatus") -> None:
     """Partitions, then groups."""
     age = status.heartbeat_age_seconds
-    driver = "never seen" if age is None else f"seen {age:.0f} s ago"
+    driver = "never seen (no heartbeats)" if age is None else f"seen {age:.0f} s ago"
     source = "reachable" if status.is_source_reachable else "not reachable, ends as last seen"
     print_line(f"{status.flow}: source {source}; driver {driver}")
+    for problem in status.problems:
+        print_line(f"warning, {status.problems_age_seconds or 0:.0f} s ago: {problem}")
+    if not status.mirrored:
+        print_line("nothing is copied yet")
     print_table(
         ("topic", "partition", "target topic", "position", "end", "lag", "lag s", "offsets/s"),
         [

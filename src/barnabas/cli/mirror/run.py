@@ -7,16 +7,21 @@ import typer
 
 from barnabas.cli.base.command import UsageError, Verbose, common_options, exit_with
 from barnabas.cli.base.output import say
-from barnabas.cli.base.properties import read_properties
 from barnabas.cli.mirror.cluster_option import cluster_of
+from barnabas.cli.mirror.flow_file import PropertyFile, read_flows
 from barnabas.cli.mirror.flow_options import (
+    ExcludedGroups,
+    ExcludedTopics,
+    Groups,
     NamesChoice,
     NamesOption,
-    OptionalSource,
-    OptionalTarget,
     Provenance,
+    Source,
     SourceConfig,
+    Target,
     TargetConfig,
+    TopicNames,
+    group_settings,
 )
 from barnabas.cli.mirror.foreground import RunPlace, run_flows
 
@@ -32,40 +37,14 @@ Examples:
 """
 _MEGABYTE = 1_000_000
 _MAX_PORT = 65_535
-_IN_FILES = {
-    "source": "--from",
-    "target": "--to",
-    "topics": "--topics",
-    "exclude": "--exclude",
-    "groups": "--groups",
-    "exclude_groups": "--exclude-groups",
-    "names": "--names",
-    "from_config": "--from-config",
-    "to_config": "--to-config",
-    "replication_factor": "--replication-factor",
-}
 
 
 def run(
     ctx: typer.Context,
-    source: OptionalSource = None,
-    target: OptionalTarget = None,
-    topics: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Topics or regular expressions, separated by commas.",
-            show_default=False,
-        ),
-    ] = None,
-    properties: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Property file of Mirror Maker 2, instead of clusters and topics.",
-            show_default=False,
-        ),
-    ] = None,
+    source: Source = None,
+    target: Target = None,
+    topics: TopicNames = None,
+    properties: PropertyFile = None,
     flow_names: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,38 +54,17 @@ def run(
             show_default=False,
         ),
     ] = None,
-    exclude: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Topics that are left out. Default: internal ones.",
-            show_default=False,
-        ),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Groups or regular expressions that go along. Default: all.",
-            show_default=False,
-        ),
-    ] = None,
-    exclude_groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Groups that are left out. Default: those of tools.",
-            show_default=False,
-        ),
-    ] = None,
+    exclude: ExcludedTopics = None,
+    groups: Groups = None,
+    exclude_groups: ExcludedGroups = None,
     names: NamesChoice = NamesOption.PREFIX,
     provenance: Provenance = False,
     start: Annotated[
         Literal["earliest", "latest"],
         typer.Option(help="First record of partitions that were never copied."),
     ] = "earliest",
-    from_config: SourceConfig = None,
-    to_config: TargetConfig = None,
+    source_config: SourceConfig = None,
+    target_config: TargetConfig = None,
     replication_factor: Annotated[
         int | None,
         typer.Option(
@@ -140,18 +98,6 @@ def run(
         Literal["gzip", "snappy", "lz4", "zstd"] | None,
         typer.Option(help="Compress batches that are not compressed.", show_default=False),
     ] = None,
-    round_seconds: Annotated[
-        float,
-        typer.Option(metavar="S", min=0.2, help="How long tasks copy before they report."),
-    ] = 5.0,
-    linger_seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="S",
-            min=0,
-            help="How long tasks go on copying after a report, until the next round takes over.",
-        ),
-    ] = 0.0,
     checkpoints: Annotated[
         Path, typer.Option(metavar="DIR", help="Directory for Spark's files; may be lost.")
     ] = Path(".barnabas/mirror"),
@@ -177,7 +123,6 @@ def run(
     def call() -> int:
         from barnabas.mirror.configured_flow import ConfiguredFlow
         from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
-        from barnabas.mirror.groups.group_settings import DEFAULT_EXCLUDED_GROUPS, GroupSettings
         from barnabas.mirror.mirror_maker.file_settings import listed
 
         place = RunPlace(checkpoints, master)
@@ -190,20 +135,20 @@ def run(
             "sync_quotas": sync_quotas,
             "max_bytes_per_second": limit,
             "compression": compression,
-            "round_s": round_seconds,
-            "linger_s": linger_seconds,
         }
         if properties is not None:
-            _refuse_options_of_files(ctx)
-            flows = _flows_of_file(properties, flow_names or [], sync_acls, options)
+            found = read_flows(ctx, properties, flow_names or [])
+            for each in found.unused:
+                say(f"not used: {each}")
+            flows = [_with_options(each, sync_acls, options) for each in found.flows]
             return run_flows(flows, place, metrics)
         if source is None or target is None or topics is None:
             raise UsageError("give --from, --to and --topics, or --properties FILE")
         if flow_names:
             raise UsageError("--flow names a flow of a file: give --properties FILE as well")
         flow = Flow(
-            cluster_of("--from", source, from_config),
-            cluster_of("--to", target, to_config),
+            cluster_of("--from", source, source_config),
+            cluster_of("--to", target, target_config),
             listed(topics),
             DEFAULT_EXCLUDED if exclude is None else listed(exclude),
             names=Names(names.value),
@@ -211,10 +156,7 @@ def run(
             sync_acls=sync_acls,
             **options,
         )
-        taken = GroupSettings(
-            GroupSettings.include if groups is None else listed(groups),
-            DEFAULT_EXCLUDED_GROUPS if exclude_groups is None else listed(exclude_groups),
-        )
+        taken = group_settings(groups, exclude_groups)
         return run_flows([ConfiguredFlow(flow, taken)], place, metrics)
 
     exit_with(call, verbose=verbose or before.verbose)
@@ -228,36 +170,11 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _refuse_options_of_files(ctx: typer.Context) -> None:
-    """What a file says can't be said by options as well."""
-    given = [
-        option
-        for name, option in _IN_FILES.items()
-        if (where := ctx.get_parameter_source(name)) is not None and where.name == "COMMANDLINE"
-    ]
-    if given:
-        raise UsageError(f"{given[0]} can't be combined with --properties: write it into the file")
-
-
-def _flows_of_file(
-    path: Path, only: list[str], sync_acls: bool, options: dict[str, Any]
-) -> "list[ConfiguredFlow]":
-    """The flows of a file, with options that it has no word for; says what is not used."""
+def _with_options(
+    found: "ConfiguredFlow", sync_acls: bool, options: dict[str, Any]
+) -> "ConfiguredFlow":
+    """A flow of a file, with options that it has no word for."""
     from dataclasses import replace
 
-    from barnabas.errors import InvalidArgument
-    from barnabas.mirror.mirror_maker.properties import parse
-
-    try:
-        found = parse(read_properties(path, "--properties"), only)
-    except InvalidArgument as error:
-        raise UsageError(f"{path}: {error}") from error
-    for each in found.unused:
-        say(f"not used: {each}")
-    return [
-        replace(
-            each,
-            flow=replace(each.flow, sync_acls=sync_acls or each.flow.sync_acls, **options),
-        )
-        for each in found.flows
-    ]
+    flow = replace(found.flow, sync_acls=sync_acls or found.flow.sync_acls, **options)
+    return replace(found, flow=flow)

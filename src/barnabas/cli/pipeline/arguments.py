@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.client_security import ClientConfig
-from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, bootstrap_servers
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, client_config
 
 if TYPE_CHECKING:
     from barnabas.spark.cluster.cluster_address import ClusterAddress
     from barnabas.spark.pipelines import Pipeline
-
-
-class LogFormat(StrEnum):
-    """How lines about progress and failures are written."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 class GraphFormat(StrEnum):
@@ -126,6 +118,5 @@ def cluster_of(
     """The cluster that the options of a command name; raises `InvalidArgument`."""
     from barnabas.spark.cluster.cluster_address import ClusterAddress
 
-    config = ClientConfig(command_config or before.command_config)
-    servers = bootstrap_servers(bootstrap or before.bootstrap, config)
-    return ClusterAddress(servers, config.security_settings)
+    config = client_config(bootstrap, command_config, before)
+    return ClusterAddress(config.bootstrap, config.security_settings)

@@ -4,9 +4,10 @@ from collections.abc import Iterable
 
 from barnabas.cli.base.output import print_json, print_line, print_table
 from barnabas.cli.pipeline.arguments import GraphFormat
+from barnabas.flow.graph import Node, PipelineGraph
 from barnabas.spark.pipelines import Pipeline
 from barnabas.spark.pipelines.graph.mermaid import mermaid
-from barnabas.spark.pipelines.graph.pipeline_graph import Node, PipelineGraph, graph_of
+from barnabas.spark.pipelines.graph.pipeline_graph import graph_of
 from barnabas.spark.pipelines.graph.svg import svg
 
 

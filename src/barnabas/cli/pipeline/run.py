@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import say
+from barnabas.cli.pipeline.control import PipelineControl
 from barnabas.cli.pipeline.spark import SparkOptions, start_spark
 from barnabas.cli.pipeline.startup_checks import check_before_start
 from barnabas.cli.pipeline.view import view_for
@@ -21,10 +22,12 @@ from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.definition.definitions import BadDefinition
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
+from barnabas.spark.pipelines.run.control_requests import ControlRequests
 from barnabas.spark.pipelines.run.metrics_server import MetricsServer
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
+from barnabas.spark.pipelines.run.progress_reports import ProgressReports
 from barnabas.spark.pipelines.run.session_conf import session_conf
-from barnabas.spark.pipelines.run.supervised_query import status_of_bad_definition
+from barnabas.spark.pipelines.run.supervised_query import Status, status_of_bad_definition
 from barnabas.spark.sessions.combined_conf import combined
 
 _STDERR = 2
@@ -44,12 +47,18 @@ class RunOptions:
     max_restarts: int | None
     as_json: bool
     json_log: bool = False
+    reports: bool = False
+    """Whether the console is told, by the topic of reports."""
+    control: bool = False
+    """Whether users of the console may stop and restart the pipelines."""
     metrics: tuple[str, int] | None = None
     """Host and port to serve metrics on."""
     keep_going: bool = False
     """Whether pipelines run although others can't be started."""
     follow: Callable[[PipelineRun], DefinitionFollower] | None = None
-    """Restarts pipelines when their definitions are edited."""
+    """Restarts pipelines by their definitions as they are then."""
+    watch: bool = False
+    """Whether it does so when they are edited."""
 
 
 class Interruption:
@@ -125,6 +134,33 @@ def _run(
     metrics: MetricsServer | None,
     bad: Sequence[BadDefinition],
 ) -> int:
+    with ExitStack() as stack:
+        reports = ProgressReports(options.cluster) if options.reports else None
+        if reports is not None:
+            stack.callback(reports.close)
+        control = None
+        if options.control and reports is not None:
+            control = PipelineControl(ControlRequests(options.cluster), options.spark.folder)
+            stack.callback(control.close)
+        return _run_reported(
+            spark, pipelines, options, interruption, metrics, bad, reports, control
+        )
+
+
+def _run_reported(
+    spark: SparkSession,
+    pipelines: list[Pipeline],
+    options: RunOptions,
+    interruption: Interruption,
+    metrics: MetricsServer | None,
+    bad: Sequence[BadDefinition],
+    reports: ProgressReports | None,
+    control: PipelineControl | None,
+) -> int:
+    def report(statuses: list[Status]) -> None:
+        assert reports is not None
+        reports.publish(statuses if control is None else control.marked(statuses))
+
     run = PipelineRun(
         spark,
         pipelines,
@@ -134,8 +170,18 @@ def _run(
         max_restarts=options.max_restarts,
         keep_going=options.keep_going,
         security=options.cluster.security,
+        report=None if reports is None else report,
     )
-    follower = None if options.follow is None else options.follow(run)
+    follower = options.follow(run) if options.watch and options.follow is not None else None
+
+    def follow() -> DefinitionFollower:
+        """Made when it is needed: it looks at all files of the folder."""
+        nonlocal follower
+        if follower is None:
+            assert options.follow is not None
+            follower = options.follow(run)
+        return follower
+
     ui = spark.sparkContext.uiWebUrl
     say(f"Spark UI: {ui}" if ui else "Spark UI is disabled")
     with view_for(as_json=options.as_json, json_log=options.json_log) as view:
@@ -160,15 +206,19 @@ def _run(
 
         look_at = 0.0
         with run:
-            while interruption.exit_code is None and (follower is not None or not run.is_over):
+            while interruption.exit_code is None and (options.watch or not run.is_over):
                 run.poll()
-                if follower is not None and time.monotonic() >= look_at:
+                if control is not None:
+                    control.poll(run, None if options.follow is None else follow)
+                if options.watch and follower is not None and time.monotonic() >= look_at:
                     follower.poll()
                     look_at = time.monotonic() + _WATCH_S
                 show()
                 time.sleep(_pause_s(run))
             if interruption.exit_code is not None:
                 show()
+            if control is not None:
+                control.close()  # the last reports say so
             with options.spark.errors_in_file():
                 run.stop()
         show(is_last=True)

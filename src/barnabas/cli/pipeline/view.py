@@ -7,7 +7,8 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from barnabas.cli.base.output import human_size, log_line, print_json, print_line, print_table
+from barnabas.cli.base.output import log_line, print_json, print_line, print_table
+from barnabas.quantities import human_size
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -10,7 +10,7 @@ from barnabas.cli.base.output import say
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import Pipeline, PipelineError, PipelineRun
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
-from barnabas.spark.pipelines.definition.definitions import BadDefinition
+from barnabas.spark.pipelines.definition.definitions import BadDefinition, Definitions
 from barnabas.spark.pipelines.run.session_conf import session_conf
 
 
@@ -47,10 +47,11 @@ class DefinitionFollower:
         self.bad = [each for each in found.bad if not self._names or each.name in self._names]
         for wrong in self.bad:
             say(f"error: {wrong.name}: {wrong.reason}{self._what_runs(wrong.name)}")
-        defined = [
-            each for each in found.pipelines.values() if not self._names or each.name in self._names
-        ]
-        wanted = {each.name: each for each in self._as_run(defined)}
+        try:
+            wanted = self._wanted(found)
+        except (InvalidArgument, PipelineError) as error:
+            say(f"error: {error}; the previous definitions keep running")
+            return True
         kept = {each.file.resolve() for each in self.bad}
         for query in list(self._run.queries):
             file = query.pipeline.defined_in
@@ -64,21 +65,42 @@ class DefinitionFollower:
                 self._start(each, now)
         return True
 
-    def _start(self, defined: Pipeline, fingerprint: str) -> None:
-        """Start or restart a pipeline, if Spark accepts its definition."""
+    def restart(self, name: str) -> str | None:
+        """Restart a pipeline by its definition as it is now; returns why that is not possible."""
+        try:
+            found = self._watch.load(self._start_spark)
+            wanted = self._wanted(found)
+            if name in wanted:
+                return self._start(wanted[name], self._watch.fingerprint(wanted[name]))
+        except (InvalidArgument, PipelineError, OSError) as error:
+            return f"{error}{self._what_runs(name)}"
+        files = [each.pipeline.defined_in for each in self._run.queries if each.name == name]
+        reasons = [each.reason for each in found.bad if each.name == name or each.file in files]
+        return f"{reasons[0] if reasons else 'its definition is gone'}{self._what_runs(name)}"
+
+    def _wanted(self, found: Definitions) -> dict[str, Pipeline]:
+        """What is run of these definitions. Raises `InvalidArgument`."""
+        defined = [
+            each for each in found.pipelines.values() if not self._names or each.name in self._names
+        ]
+        return {each.name: each for each in self._as_run(defined)}
+
+    def _start(self, defined: Pipeline, fingerprint: str) -> str | None:
+        """Start or restart a pipeline, if Spark accepts its definition; returns why it does not."""
         is_new = defined.name not in self._running
         try:
             self._check(defined)
-            self._run.remove(defined.name)
-            self._run.start_another(defined)
+            self._run.replace(defined)
         except (InvalidArgument, PipelineError) as error:
             assert defined.defined_in is not None
             bad = BadDefinition(defined.name, defined.defined_in, error)
-            self.bad.append(bad)
-            say(f"error: {bad.name}: {bad.reason}{self._what_runs(bad.name)}")
-        else:
-            self._running[defined.name] = fingerprint
-            say(f"{'started' if is_new else 'restarted'} {defined.name} with its new definition")
+            self.bad = [*(each for each in self.bad if each.name != bad.name), bad]
+            what_runs = self._what_runs(bad.name)
+            say(f"error: {bad.name}: {bad.reason}{what_runs}")
+            return f"{bad.reason}{what_runs}"
+        self._running[defined.name] = fingerprint
+        say(f"{'started' if is_new else 'restarted'} {defined.name} with its new definition")
+        return None
 
     def _check(self, defined: Pipeline) -> None:
         needed = session_conf([defined])

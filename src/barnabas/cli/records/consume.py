@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base.command import Session, UsageError, cluster_command
+from barnabas.cli.base.completion import complete_group, complete_topic
 from barnabas.cli.records.deserializers import Deserializer
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ Examples:
   barnabas consume orders --from-time '10m ago' --no-follow --json
   barnabas consume orders --group billing --format '%t/%p@%o: %k -> %v'
   barnabas consume jobs --share workers --from-beginning --timeout 5
+  barnabas consume --pattern 'orders-.*' --print topic,value
 """
 
 
@@ -43,8 +45,18 @@ _DESERIALIZERS = "Format of keys: string, long (8 bytes), json, hex or raw."
 async def consume(
     session: Session,
     topics: Annotated[
-        list[str], typer.Argument(metavar="TOPIC", help="Topics.", show_default=False)
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="TOPIC", help="Topics.", show_default=False, autocompletion=complete_topic
+        ),
+    ] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Read all topics whose whole names match, with --group also those to come.",
+        ),
+    ] = None,
     from_beginning: Annotated[
         bool,
         typer.Option("--from-beginning", help="Start at the oldest record."),
@@ -78,6 +90,7 @@ async def consume(
             "--group",
             "-g",
             metavar="GROUP",
+            autocompletion=complete_group,
             help="Join this consumer group, and commit offsets.",
         ),
     ] = None,
@@ -89,6 +102,7 @@ async def consume(
         str | None,
         typer.Option(
             metavar="GROUP",
+            autocompletion=complete_group,
             help="Join this share group, and accept each record after it is printed.",
         ),
     ] = None,
@@ -139,6 +153,13 @@ async def consume(
     value_deserializer: Annotated[
         Deserializer, typer.Option(metavar="NAME", help="Format of values, as for keys.")
     ] = Deserializer.STRING,
+    skip_undecodable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-undecodable",
+            help="Go on after a record that can't be decoded, and say where it is.",
+        ),
+    ] = False,
     null_marker: Annotated[
         str, typer.Option(metavar="TEXT", help="Text to print for a null key or value.")
     ] = "null",
@@ -150,9 +171,14 @@ async def consume(
     A share group remembers every record that was accepted; a new one starts at the end, or at the
     oldest record with --from-beginning.
     """
-    from barnabas.cli.base.topic_names import no_such_topic, topic_exists
+    from barnabas.cli.base.topic_names import matching_topics, no_such_topic, topic_exists
     from barnabas.cli.records import record_format
-    from barnabas.cli.records.consume_loop import Limits, consume_group, consume_partitions
+    from barnabas.cli.records.consume_loop import (
+        Limits,
+        Membership,
+        consume_group,
+        consume_partitions,
+    )
     from barnabas.cli.records.start_offsets import parse_start
     from barnabas.client.offsets.isolation import IsolationLevel
 
@@ -171,11 +197,16 @@ async def consume(
         render = _safe_for_terminals(render)
     start = parse_start(from_beginning, offset, from_time, follow=follow)
     level = IsolationLevel[isolation.value.upper()]
-    limits = Limits(max_messages, follow, timeout_s)
+    limits = Limits(max_messages, follow, timeout_s, skip_undecodable)
+    names = list(topics or ())
+    if not names and pattern is None:
+        raise UsageError("give the names of topics, or --pattern REGEX")
     async with session.connect() as cluster:
-        for topic in topics:
+        for topic in names:
             if not await topic_exists(cluster, topic):
                 raise await no_such_topic(cluster, topic, "see `barnabas topics list`")
+        if pattern is not None and group is None:
+            names = sorted({*names, *await matching_topics(cluster, pattern)})
         if share is not None:
             if group is not None or offset is not None or from_time is not None or partition:
                 raise UsageError(
@@ -186,20 +217,19 @@ async def consume(
             from barnabas.cli.records.consume_share import consume_share
 
             return await consume_share(
-                session, share, topics, "earliest" if from_beginning else None, render, limits
+                session, share, names, "earliest" if from_beginning else None, render, limits
             )
         if group is None:
             return await consume_partitions(
-                session, cluster, topics, partition, start, render, limits, level
+                session, cluster, names, partition, start, render, limits, level
             )
         if offset is not None or from_time is not None or partition:
             raise UsageError(
                 "--group cannot be combined with --offset, --from-time or --partition; change the "
                 "offsets of a group with `barnabas groups reset-offsets`"
             )
-        return await consume_group(
-            session, cluster, group, group_protocol.value, topics, start, render, limits, level
-        )
+        members = Membership(group, group_protocol.value, names, pattern)
+        return await consume_group(session, cluster, members, start, render, limits, level)
 
 
 def _safe_for_terminals(render: "Renderer") -> "Renderer":

@@ -31,6 +31,17 @@ class Limits:
     max_messages: int | None
     follow: bool
     timeout_s: float | None
+    skip_undecodable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """In a group that reads the topics of these names, and all that match a pattern."""
+
+    group_id: str
+    protocol: GroupProtocolName
+    topics: Sequence[str]
+    pattern: str | None
 
 
 class Printer:
@@ -65,23 +76,31 @@ class Printer:
         If a message cannot be decoded, those before it are printed first.
         """
         lines: list[bytes] = []
-        printed: list[Message] = []
+        handled: list[Message] = []
         failure: CommandError | None = None
-        try:
-            for message in messages:
-                partition = TopicPartition(message.topic, message.partition)
-                end = None if ends is None else ends.get(partition)
-                if end is None or message.offset < end:
-                    lines.append(self._line(partition, message))
-                    printed.append(message)
-        except CommandError as error:
-            failure = error
+        for message in messages:
+            partition = TopicPartition(message.topic, message.partition)
+            end = None if ends is None else ends.get(partition)
+            if end is not None and message.offset >= end:
+                continue
+            try:
+                lines.append(self._line(partition, message))
+            except UndecodableError as error:
+                found = f"{partition} at offset {message.offset}: {error}"
+                if not self._limits.skip_undecodable:
+                    failure = CommandError(
+                        f"{found}; choose another deserializer, such as hex, or --skip-undecodable"
+                    )
+                    break
+                say(f"skipped {found}")
+            handled.append(message)
         if lines:
             await self._stdout.write(b"".join(lines))
+        if handled:
             self._last_at = monotonic()
-        self._printed += len(printed)
+        self._printed += len(lines)
         if self._done is not None:
-            for message in printed:
+            for message in handled:
                 self._done(message)
         if failure is not None:
             raise failure
@@ -90,13 +109,7 @@ class Printer:
         record = Record(
             message.timestamp_ms, message.key, message.value, message.headers, message.offset
         )
-        try:
-            return self._render(partition, record)
-        except UndecodableError as error:
-            raise CommandError(
-                f"{partition} at offset {message.offset}: {error}; choose another deserializer, "
-                "such as hex"
-            ) from error
+        return self._render(partition, record)
 
     def exit_code(self) -> int:
         """The exit code when no more messages came in time."""
@@ -169,16 +182,14 @@ async def consume_partitions(
 async def consume_group(
     session: Session,
     cluster: ClusterClient,
-    group_id: str,
-    group_protocol: GroupProtocolName,
-    topics: Sequence[str],
+    membership: Membership,
     start: Start,
     render: Renderer,
     limits: Limits,
     isolation: IsolationLevel,
 ) -> int:
     """Read as a member of a group. Leaving commits what was printed, whatever the reason."""
-    await cluster.topics(topics)
+    await cluster.topics(membership.topics)
     ends = None if limits.follow else EndOffsets(cluster, isolation)
 
     async def assigned(_partitions: list[TopicPartition]) -> None:
@@ -189,9 +200,10 @@ async def consume_group(
     where = "earliest" if start.timestamp == EARLIEST else "latest"
     consumer = Consumer(
         session.bootstrap,
-        topics,
-        group=group_id,
-        group_protocol=group_protocol,
+        membership.topics,
+        pattern=membership.pattern,
+        group=membership.group_id,
+        group_protocol=membership.protocol,
         start=where,
         on_data_loss=where,
         commit="done",

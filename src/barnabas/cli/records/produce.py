@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base.command import Session, UsageError, cluster_command
-from barnabas.cli.base.output import counted, say
+from barnabas.cli.base.completion import complete_topic
+from barnabas.cli.base.output import say
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.quantities import counted
 
 if TYPE_CHECKING:
     from barnabas.client.connect.cluster_client import ClusterClient
@@ -48,7 +50,12 @@ class Codec(StrEnum):
 )
 async def produce(
     session: Session,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Topic.", show_default=False)],
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPIC", help="Topic.", show_default=False, autocompletion=complete_topic
+        ),
+    ],
     key: Annotated[
         str | None, typer.Option("--key", "-k", metavar="TEXT", help="Key of every record.")
     ] = None,

@@ -7,12 +7,13 @@ from contextlib import nullcontext
 from time import monotonic
 
 from barnabas.cli.base.command import CommandError
-from barnabas.cli.base.output import counted, print_json, say
+from barnabas.cli.base.output import print_json, say
 from barnabas.cli.records.input_format import LineError, Parse
 from barnabas.cli.records.standard_streams import read_lines
 from barnabas.client.producer.batch_completion import DeliveryCount
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.errors import RecordTooLarge
+from barnabas.quantities import counted
 
 _PROGRESS_INTERVAL_S = 0.5
 _CLEAR_LINE = "\r\x1b[K"

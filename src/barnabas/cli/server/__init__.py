@@ -6,4 +6,5 @@ local_nodes      the nodes of a cluster on one machine: ids, ports, directories
 supervisor       starts them, restarts them, stops them one after the other
 node_process     one of them as a child process
 supervised_node  what that child process runs
+console_process  the web console of `--console`, as a child process
 """

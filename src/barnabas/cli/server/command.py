@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import CONFIG_VARIABLE
+from barnabas.cli.base.client_security import BOOTSTRAP_VARIABLE, CONFIG_VARIABLE
 from barnabas.cli.base.command import (
-    BOOTSTRAP_VARIABLE,
     CommandError,
     Verbose,
     common_options,
@@ -32,6 +31,7 @@ Examples:
   barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
   barnabas server --nodes 3
   barnabas server --nodes 3 --secure
+  barnabas server --nodes 3 --console
   barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
 """
 MAX_NODES = 100
@@ -95,6 +95,10 @@ def server(
             show_default=False,
         ),
     ] = None,
+    console: Annotated[
+        bool,
+        typer.Option("--console", help="Bring the web console along, at http://localhost:8080/."),
+    ] = False,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Properties file with settings.")
     ] = None,
@@ -127,20 +131,22 @@ def server(
             properties |= with_aliases(parse_pairs(settings or [], "--set"))
             properties |= {name: value for name, value in options.items() if value is not None}
             if nodes is None:
-                return _run_node(properties, secure=secure)
-            return _run_nodes(properties, nodes, secure=secure)
+                return _run_node(properties, secure=secure, console=console)
+            return _run_nodes(properties, nodes, secure=secure, console=console)
         except (ConfigError, InvalidConfigError) as error:
             raise CommandError(str(error), exit_codes.USAGE) from error
 
     exit_with(run, verbose=verbose or common_options(ctx).verbose)
 
 
-def _run_node(properties: dict[str, str], *, secure: bool) -> int:
+def _run_node(properties: dict[str, str], *, secure: bool, console: bool) -> int:
     from barnabas.broker.quorum.configured_voters import configured_voters
     from barnabas.broker.server import run
     from barnabas.broker.settings.config import BrokerConfig
+    from barnabas.cli.server.console_process import servers_of, with_console
     from barnabas.cli.server.local_nodes import check_not_secured, check_single_directory
 
+    administrator = None
     if secure:
         secured = _secured_data(properties)
         if "controller.quorum.voters" in properties:
@@ -152,16 +158,19 @@ def _run_node(properties: dict[str, str], *, secure: bool) -> int:
         properties = secured.prepare(properties, 1)
         address = properties.get("advertised.listeners", properties["listeners"])
         say(secured.how_to_connect(address.partition("://")[2]))
+        administrator = secured.files.administrator_file
     else:
         check_not_secured(properties)
     configured_voters(BrokerConfig(properties))
     check_single_directory(properties)
-    return run(properties)
+    with with_console(servers_of(properties) if console else None, administrator):
+        return run(properties)
 
 
-def _run_nodes(properties: dict[str, str], count: int, *, secure: bool) -> int:
+def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console: bool) -> int:
     from barnabas.broker.runtime.container_limits import container_limits
     from barnabas.broker.server import fit_container
+    from barnabas.cli.server.console_process import with_console
     from barnabas.cli.server.local_nodes import (
         check_not_secured,
         check_ports,
@@ -178,13 +187,17 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool) -> int:
         secured = _secured_data(properties)
         planned = secured.secured(plan_nodes(secured.prepare(properties, count), count))
         check_ports(planned)
-        return supervise(planned, secured.how_to_connect)
+        servers = ",".join(str(node.address) for node in planned) if console else None
+        with with_console(servers, secured.files.administrator_file):
+            return supervise(planned, secured.how_to_connect)
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)
     if "cluster.secret.file" not in properties:
         make_secret(planned)
-    return supervise(planned)
+    servers = ",".join(str(node.address) for node in planned) if console else None
+    with with_console(servers):
+        return supervise(planned)
 
 
 def _secured_data(properties: Mapping[str, str]) -> "SecuredData":

@@ -40,9 +40,9 @@ def health(
 ) -> None:
     """Ask a node whether it is ready, alive or started.
 
-    A node is ready if it serves clients, has contact with the controller, and no partition that it
-    leads is under-replicated. The exit code is 0 if so, 1 if not, and 3 if the node does not
-    answer.
+    A node is ready if it serves clients, has contact with the controller, its own replicas are in
+    sync, and no partition that it leads is under-replicated. The exit code is 0 if so, 1 if not,
+    and 3 if the node does not answer.
     """
     before = common_options(ctx)
 

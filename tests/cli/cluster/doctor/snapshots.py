@@ -3,10 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from barnabas.cli.cluster.doctor.examine import examine
-from barnabas.cli.cluster.doctor.facts import Facts, NodeFacts
-from barnabas.cli.cluster.doctor.finding import Finding
-from barnabas.cli.cluster.status import summarize
 from barnabas.client.admin.brokers import BrokerDescription, ClusterDescription
 from barnabas.client.admin.quorum import QuorumDescription, QuorumReplica
 from barnabas.client.admin.reassignments import Reassignment
@@ -16,6 +12,10 @@ from barnabas.client.connect.cluster_metadata import (
     TopicMetadata,
     TopicPartition,
 )
+from barnabas.diagnosis.examine import examine
+from barnabas.diagnosis.facts import Facts, NodeFacts
+from barnabas.diagnosis.finding import Finding
+from barnabas.diagnosis.status import summarize
 from barnabas.wire.endpoint import Address
 
 NOW_MS = 1_800_000_000_000

@@ -1,18 +1,25 @@
 """Each check of a doctor finds what it is for, and names what mends it."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from barnabas.cli.cluster.doctor.examine import CHECKS
-from barnabas.cli.cluster.doctor.facts import GroupFacts, Limits, NodeFacts
-from barnabas.cli.cluster.doctor.finding import Severity, note, some, warning
 from barnabas.cli.cluster.doctor.report import exit_code_of, print_report
-from barnabas.cli.cluster.status import VoterStatus
 from barnabas.client.admin.active_producers import ActiveProducer
+from barnabas.client.admin.features import METADATA_VERSION, ClusterFeatures, SupportedLevels
 from barnabas.client.admin.log_directories import LogDirectory
 from barnabas.client.admin.quotas import QuotaDescription, QuotaEntity
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.diagnosis import checks
+from barnabas.diagnosis.collect.snapshot import TOPIC_SETTINGS
+from barnabas.diagnosis.examine import CHECKS
+from barnabas.diagnosis.facts import GroupFacts, Limits, NodeFacts
+from barnabas.diagnosis.finding import Severity, note, warning
+from barnabas.diagnosis.status import VoterStatus
+from barnabas.metadata.topic_configs import TOPIC_CONFIGS
+from barnabas.quantities import some
 from tests.cli.cluster.doctor.snapshots import (
     DAY_MS,
     NOW_MS,
@@ -69,7 +76,7 @@ def test_partitions_without_a_leader_are_named_once() -> None:
     finding = only(facts(topic("t", partition(0, [1, 2, 3], []))))
     assert finding.severity is Severity.CRITICAL
     assert finding.what == "1 partition not available: t-0"
-    assert "barnabas cluster elect --unclean --dry-run" in finding.fix
+    assert "barnabas cluster recover" in finding.fix
 
 
 def test_partitions_below_min_isr_refuse_writes() -> None:
@@ -77,13 +84,16 @@ def test_partitions_below_min_isr_refuse_writes() -> None:
     finding = only(given)
     assert finding.severity is Severity.CRITICAL
     assert "below min.insync.replicas, so writes with acks=all fail: t-0" in finding.what
+    assert "see in the log of nodes 2, 3" in finding.fix
 
 
 def test_under_replicated_partitions_name_the_nodes_that_lag() -> None:
     finding = only(facts(topic("t", partition(0, [1, 2, 3], [1, 2]))))
     assert finding.severity is Severity.WARNING
     assert finding.what == "1 partition under-replicated: t-0"
-    assert "nodes 3" in finding.fix
+    assert finding.fix.startswith("see in the log of node 3 why it does not keep up")
+    finding = found(facts(topic("t", partition(0, [1, 2, 3], [1, 2])), fenced=(3,)))[-1]
+    assert finding.fix == "start node 3; its log says why it is down"
 
 
 @pytest.mark.parametrize(
@@ -166,6 +176,25 @@ def test_nodes_of_different_releases() -> None:
         "nodes 2 serve other versions of APIs than node 1"
         in only(replace(facts(), nodes=untold)).what
     )
+
+
+def test_an_upgrade_that_was_not_completed() -> None:
+    def features(level: int, *newest: int | None) -> ClusterFeatures:
+        return ClusterFeatures(
+            {METADATA_VERSION: level},
+            {
+                number: None if each is None else {METADATA_VERSION: SupportedLevels(29, each)}
+                for number, each in enumerate(newest, 1)
+            },
+        )
+
+    finding = only(replace(facts(), features=features(29, 31, 30)))
+    assert finding.severity is Severity.NOTE
+    assert finding.what == "metadata.version is at level 29, and all nodes support 30"
+    assert finding.fix.startswith("barnabas cluster upgrade")
+    assert not found(replace(facts(), features=features(30, 31, 30)))
+    assert not found(replace(facts(), features=features(29, 31, 29)))  # one is still old
+    assert not found(replace(facts(), features=features(29, 31, None)))  # one does not answer
 
 
 @pytest.mark.parametrize(
@@ -340,3 +369,14 @@ def test_what_was_not_checked_is_said(capsys: pytest.CaptureFixture[str]) -> Non
         "",
         "not checked [disks] not allowed",
     ]
+
+
+def test_the_settings_of_topics_that_checks_look_at_are_asked_for() -> None:
+    folder = Path(checks.__path__[0])
+    named = {
+        name
+        for file in folder.glob("*.py")
+        for name in re.findall(r'"([a-z][a-z.]+)"', file.read_text())
+    }
+    assert named & set(TOPIC_CONFIGS) <= set(TOPIC_SETTINGS)
+    assert set(TOPIC_SETTINGS) <= named

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from barnabas.cli.cluster.node_metrics import NodeMetrics, parse, scrape_address
 from barnabas.cli.cluster.top.page import page
-from barnabas.cli.cluster.top.rates import SortKey, rates_of
-from barnabas.cli.cluster.top.sample import GroupSample, Sample
 from barnabas.client.admin.group_members import GroupMembers, MemberDescription
 from barnabas.client.admin.log_directories import LogDirectory
 from barnabas.client.connect.cluster_metadata import PartitionMetadata, TopicPartition
+from barnabas.diagnosis.node_metrics import NodeMetrics, parse, scrape_address
+from barnabas.diagnosis.rates import SortKey, rates_of
+from barnabas.diagnosis.sample import GroupSample, Sample
 from barnabas.wire.endpoint import Address
 
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)

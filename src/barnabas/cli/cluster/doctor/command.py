@@ -34,10 +34,10 @@ async def doctor(
     groups, transactions and quotas. Changes nothing. The exit code is 0 if there is nothing to do,
     4 if there are warnings, 1 if something is critical.
     """
-    from barnabas.cli.cluster.doctor.collect.snapshot import take_snapshot
-    from barnabas.cli.cluster.doctor.examine import examine
-    from barnabas.cli.cluster.doctor.facts import Limits
     from barnabas.cli.cluster.doctor.report import exit_code_of, print_report
+    from barnabas.diagnosis.collect.snapshot import take_snapshot
+    from barnabas.diagnosis.examine import examine
+    from barnabas.diagnosis.facts import Limits
 
     async with session.connect(
         retry_timeout_ms=_RETRY_MS, request_timeout_ms=_REQUEST_MS, connect_timeout_ms=_CONNECT_MS

@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.output import counted, print_json, print_line
-from barnabas.cli.cluster.doctor.examine import CHECKS
-from barnabas.cli.cluster.doctor.facts import Facts
-from barnabas.cli.cluster.doctor.finding import Finding, Severity
+from barnabas.cli.base.output import print_json, print_line
+from barnabas.diagnosis.examine import CHECKS
+from barnabas.diagnosis.facts import Facts
+from barnabas.diagnosis.finding import Finding, Severity
+from barnabas.quantities import counted
 
 
 def exit_code_of(findings: Sequence[Finding]) -> int:

@@ -9,8 +9,8 @@ from barnabas.cli.base.command import Session
 from barnabas.cli.base.output import print_json, print_line
 
 if TYPE_CHECKING:
-    from barnabas.cli.cluster.top.rates import Rates, SortKey
-    from barnabas.cli.cluster.top.sample import Sampler
+    from barnabas.diagnosis.rates import Rates, SortKey
+    from barnabas.diagnosis.sample import Sampler
 
 EPILOG = """\b
 Keys: q quits; r, b, l and n sort by records, bytes, lag and name.
@@ -39,8 +39,8 @@ async def top(
     reached. In a pipe, a page is printed after each interval until Ctrl-C.
     """
     from barnabas.cli.base.command import UsageError
-    from barnabas.cli.cluster.top.rates import SortKey
-    from barnabas.cli.cluster.top.sample import Sampler
+    from barnabas.diagnosis.rates import SortKey
+    from barnabas.diagnosis.sample import Sampler
 
     if sort not in {each.value for each in SortKey}:
         raise UsageError(f"--sort {sort}: use {', '.join(SortKey)}")
@@ -67,7 +67,7 @@ async def _print(
     import asyncio
 
     from barnabas.cli.cluster.top.page import page
-    from barnabas.cli.cluster.top.rates import rates_of
+    from barnabas.diagnosis.rates import rates_of
 
     before = await sampler.take()
     while True:
@@ -90,9 +90,9 @@ async def _show(sampler: "Sampler", sort: "SortKey", interval: float) -> None:
     """Fill the terminal until q or Ctrl-C; a cluster that is away is waited for."""
     from time import monotonic
 
+    from barnabas.cli.base.screen import Screen
     from barnabas.cli.cluster.top.page import page
-    from barnabas.cli.cluster.top.rates import SortKey, rates_of
-    from barnabas.cli.cluster.top.screen import Screen
+    from barnabas.diagnosis.rates import SortKey, rates_of
     from barnabas.errors import BarnabasError
 
     keys = {each[0]: each for each in SortKey}

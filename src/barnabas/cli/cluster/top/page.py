@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from barnabas.cli.base.output import human_size
-from barnabas.cli.cluster.top.rates import Rates, SortKey
+from barnabas.diagnosis.rates import Rates, SortKey
+from barnabas.quantities import human_size
 
 Row = tuple[str, ...]
 

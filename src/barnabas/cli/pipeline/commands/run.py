@@ -8,17 +8,18 @@ from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import (
     AsJson,
     Bootstrap,
+    Report,
     UsageError,
     Verbose,
     common_options,
     exit_with,
 )
+from barnabas.cli.base.log_format import LogFormat
 from barnabas.cli.base.output import say, say_json
 from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.pipeline.arguments import (
     Checkpoints,
     Definitions,
-    LogFormat,
     Names,
     Version,
     cluster_of,
@@ -81,6 +82,14 @@ def run(
     metrics_host: Annotated[
         str, typer.Option(metavar="HOST", help="Address to serve metrics on.")
     ] = "127.0.0.1",
+    report: Report = True,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control/--no-control",
+            help="Obey users of the console who ask to stop or restart a pipeline.",
+        ),
+    ] = True,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Restart what is edited, start new files, stop deleted ones."),
@@ -144,9 +153,12 @@ def run(
             max_restarts=3 if restarts is None and once else restarts,
             as_json=as_json or before.as_json,
             json_log=log_format is LogFormat.JSON,
+            reports=report,
+            control=control and not once,
             metrics=None if metrics_port is None else (metrics_host, metrics_port),
             keep_going=path.is_dir() and not names and not once,
-            follow=follow if watch else None,
+            follow=None if path.suffix == ".json" or once else follow,
+            watch=watch,
         )
         if options.json_log:
             say_json()

@@ -1,0 +1,8 @@
+"""`barnabas app`: run and describe applications.
+
+commands  the family
+loading   MODULE:NAME to an application
+docs      an AsyncAPI document and a page
+run       one process, or several that are watched and reloaded
+workers   the processes
+"""

@@ -1,0 +1,102 @@
+"""`barnabas app run`."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from barnabas.cli.application.loading import load
+from barnabas.cli.base.client_security import ClientConfig, CommandConfig
+from barnabas.cli.base.command import (
+    Bootstrap,
+    UsageError,
+    Verbose,
+    common_options,
+    exit_with,
+)
+from barnabas.cli.base.log_format import LogFormat
+
+EPILOG = """\b
+Examples:
+  barnabas app run orders:app
+  barnabas app run orders:app --workers 4 --http 127.0.0.1:8000
+  barnabas app run orders:app --reload
+  barnabas app run orders:app --log-format json
+"""
+WORKER = "BARNABAS_APP_WORKER"
+_MAX_PORT = 65_535
+
+
+def run(
+    ctx: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="MODULE:NAME", help="Application, as orders:app for orders.py.")
+    ],
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Restart when a Python file below changes.")
+    ] = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve /livez, /readyz and /metrics; worker N at PORT + N.",
+            show_default=False,
+        ),
+    ] = None,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="Lines of the log: text, or JSON objects.")
+    ] = LogFormat.TEXT,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    verbose: Verbose = False,
+) -> None:
+    """Run the handlers of an application until Ctrl-C."""
+    before = common_options(ctx)
+
+    def call() -> int | None:
+        from barnabas.app.logs import set_up_log
+
+        address = None if http is None else _address(http)
+        servers = bootstrap or before.bootstrap
+        config = command_config or before.command_config
+        if workers == 1 and not reload:
+            set_up_log(as_json=log_format is LogFormat.JSON)
+            return _run_here(name, address, servers, config)
+        from barnabas.cli.application.workers import Workers
+
+        load(name)  # so that a mistake is told once
+        command = ["app", "run", name, "--log-format", log_format]
+        if servers:
+            command += ["--bootstrap", servers]
+        if config:
+            command += ["--command-config", str(config)]
+        return Workers(command, workers, address, reloads=reload).run()
+
+    exit_with(call, verbose=verbose or before.verbose)
+
+
+def _run_here(
+    name: str, address: tuple[str, int] | None, servers: str | None, config: Path | None
+) -> int | None:
+    import asyncio
+
+    import uvloop
+
+    app = load(name)
+    if servers:
+        app.bootstrap_servers = servers
+    if config:
+        app.security = ClientConfig(config).security_settings
+    app.runs_timers = os.environ.get(WORKER, "0") == "0"
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(app.serve(http=address))
+    return None
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or int(port) > _MAX_PORT:
+        raise UsageError(f"--http {text}: write HOST:PORT, such as 127.0.0.1:8000")
+    return host or "127.0.0.1", int(port)
