@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=700, help="events a second")
     parser.add_argument("--output", type=Path, default=Path("demo-output"), help="for the results")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live view")
+    parser.add_argument("--console", action="store_true", help="keep the console open at the end")
     options = parser.parse_args()
     console = Console()
     began = time.monotonic()
@@ -34,6 +35,7 @@ def main() -> int:
         rate=options.rate,
         output=options.output,
         plain=options.plain or not console.is_terminal,
+        stay=options.console,
     )
     try:
         checks = asyncio.run(_until_terminated(play))

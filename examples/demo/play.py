@@ -23,6 +23,7 @@ import barnabas
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 from examples.demo.accounting import Account, Check
+from examples.demo.console import start_console, until_interrupted
 from examples.demo.database import Database
 from examples.demo.nodes import Nodes
 from examples.demo.pauses import check_pause, check_return
@@ -66,8 +67,13 @@ class Play:
         rate: int,
         output: Path,
         plain: bool,
+        stay: bool = False,
     ) -> None:
-        """`minutes` of the website's take about so many seconds, with `rate` events in each."""
+        """`minutes` of the website's take about so many seconds, with `rate` events in each.
+
+        With `stay`, the cluster and its console stay at the end, until Ctrl-C.
+        """
+        self._stay = stay
         self._console = console
         self._traffic = Traffic(1, minutes, int(rate * seconds / minutes))
         self._rate = rate
@@ -86,7 +92,11 @@ class Play:
                     Nodes.start(self._processes, self._work / "data"),
                     Database.start(self._processes, self._work / "database"),
                 )
+                address = await start_console(self._processes, self._nodes.bootstrap)
+                self._tell_address(address)
                 checks = await self._guarded(self._with_clients(self._nodes.bootstrap))
+                if self._stay and address is not None:
+                    await self._keep_open(address)
                 await self._database.stop()
                 await self._nodes.stop()
             checks.append(self._nodes.same_copies(TOPICS))
@@ -95,6 +105,16 @@ class Play:
         for what, name in (("plot", PLOT), ("tables", TABLES)):
             self._console.print(f"{what}: {self._output / name}", highlight=False, soft_wrap=True)
         return checks
+
+    def _tell_address(self, address: str | None) -> None:
+        told = address or "not here, it needs pip install 'barnabas[console]'"
+        self._console.print(f"console: {told}", style="bold", highlight=False, soft_wrap=True)
+        self._address = address
+
+    async def _keep_open(self, address: str) -> None:
+        told = f"all is read again; the console stays at {address} until Ctrl-C"
+        self._console.print(told, style="bold", highlight=False, soft_wrap=True)
+        await until_interrupted()
 
     def _make_room(self) -> None:
         """What a former run has left there goes; nothing else does."""
@@ -115,7 +135,7 @@ class Play:
             self._website = Website(producer, TOPIC)
             self._shop = Shop(self._database)
             await self._shop.open()
-            self._stage = Stage(self._website, TOPIC)
+            self._stage = Stage(self._website, TOPIC, console=self._address)
             self._stage.tell(f"three nodes; {TOPIC} has {TOPICS[TOPIC]} partitions on all of them")
             with self._view() as view:
                 watching = [

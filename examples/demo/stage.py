@@ -35,6 +35,8 @@ class Stage:
 
     website: Website
     topic: str
+    console: str | None = None
+    """Its address."""
     started: float = field(default_factory=time.monotonic)
     cluster: ClusterView = field(default_factory=ClusterView)
     pipelines: dict[str, Status] = field(default_factory=dict)

@@ -65,7 +65,8 @@ def picture(stage: Stage, height: int) -> Panel:
         f"{website.clock:%H:%M} on the website, {len(website.sent):,} events sent, "
         f"{stage.elapsed_s:.0f} s"
     )
-    return Panel(content, title=title, box=ROUNDED)
+    where = None if stage.console is None else f"console: {stage.console}"
+    return Panel(content, title=title, subtitle=where, box=ROUNDED)
 
 
 class PlainView:

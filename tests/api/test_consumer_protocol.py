@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import pytest
@@ -192,7 +192,7 @@ def test_an_assignor_that_the_brokers_lack_is_named(servers: str) -> None:
         ({"group_protocol": "consumer", "assignors": ["range"]}, "group_remote_assignor"),
         ({"group_protocol": "classic", "group_remote_assignor": "range"}, "with assignors"),
         ({"group_protocol": "classic", "max_poll_interval_ms": 1}, "stays"),
-        ({"group_protocol": "classic", "pattern": "t.*"}, 'group_protocol="consumer"'),
+        ({"group_protocol": "classic", "pattern": "t("}, "unterminated"),
         ({"group_protocol": "consumer", "pattern": ""}, "matches all topics"),
     ],
 )
@@ -201,20 +201,23 @@ def test_options_of_the_other_protocol_are_refused(options: dict[str, Any], fix:
         barnabas.Consumer("localhost:1", "t", group="g", **options)
 
 
-def test_the_coordinator_matches_a_pattern_also_with_later_topics(servers: str) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_pattern_matches_also_later_topics(
+    servers: str, protocol: Literal["classic", "consumer"]
+) -> None:
     group = f"t-{uuid4().hex[:10]}"
     with barnabas.Admin(servers) as admin:
         admin.create_topic(f"{group}-a")
         admin.create_topic(f"x-{group}")
     fill(servers, f"{group}-a", range(3), 1)
     with barnabas.Consumer(
-        servers, pattern=f"{group}-.*", group=group, client_id="matched", **OPTIONS
+        servers, pattern=f"{group}-.*", group=group, group_protocol=protocol
     ) as consumer:
         found: list[Message] = []
         wait_until(lambda: found.extend(consumer.poll(1)) or len(found) == 3)
         with barnabas.Admin(servers) as admin:
             (member,) = admin.describe_group(group).members
-            assert member.topic_regex == f"{group}-.*"
+            assert protocol == "classic" or member.topic_regex == f"{group}-.*"
             admin.create_topic(f"{group}-b")
         fill(servers, f"{group}-b", range(3, 5), 1)
         wait_until(lambda: found.extend(consumer.poll(1)) or len(found) == 5)

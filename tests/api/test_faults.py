@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from uuid import uuid4
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -288,7 +289,7 @@ def test_a_group_goes_on_when_the_node_that_leads_it_and_its_data_dies(
 
 
 def test_a_slow_handler_is_not_thrown_out(barnabas_cluster: Cluster) -> None:
-    topic = "slow"
+    topic = f"slow-{uuid4().hex[:8]}"
     barnabas_cluster.create_topic(topic, 2)
     with Producer(barnabas_cluster.bootstrap_servers, value_format="int") as producer:
         for number in range(2):
@@ -308,7 +309,7 @@ def test_who_is_slower_than_a_rebalance_can_wait_loses_its_work_to_others(
     barnabas_cluster: Cluster,
 ) -> None:
     """What the slow one holds is handled again by others, and it comes back by itself."""
-    topic = "too-slow"
+    topic = f"too-slow-{uuid4().hex[:8]}"
     barnabas_cluster.create_topic(topic, PARTITIONS)
     with Producer(barnabas_cluster.bootstrap_servers, value_format="int") as producer:
         for number in range(60):

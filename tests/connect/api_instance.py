@@ -80,6 +80,10 @@ class ApiInstance:
             return error.status, str(error)
         return HTTPStatus(found.status), json.loads(found.body) if found.body else None
 
+    async def text(self, path: str) -> str:
+        """The content of a page that is not JSON."""
+        return b"".join((await self._router(Request("GET", path))).parts).decode()
+
 
 @asynccontextmanager
 async def api_instance(bootstrap: str, folder: Path) -> AsyncIterator[ApiInstance]:

@@ -42,7 +42,8 @@ def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
             )
         file = tmp_path / "connect.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in user.items()))
-        service = Service(tmp_path, "service", servers, "--command-config", str(file))
+        options = ("--command-config", str(file), "--no-report")  # which it has no rights for
+        service = Service(tmp_path, "service", servers, *options)
         try:
             service.wait_until_ready()
             config = {
@@ -61,6 +62,7 @@ def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
             for process in psutil.Process(service.process.pid).children(recursive=True):
                 assert PASSWORD not in command_line(process)
             assert drivers_in(tmp_path)
+            assert "not reported" not in service.said()
         finally:
             service.close()
         file.unlink()

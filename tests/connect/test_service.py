@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,6 +218,10 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
         service.wait_for_state("loud", "RUNNING")
         assert service.get("/connectors/loud/topics") == {"loud": {"topics": ["loud", "words"]}}
         assert service.get("/connectors/loud/tasks/0/status")["state"] == "RUNNING"
+        with urllib.request.urlopen(f"{service.url}/metrics", timeout=60) as answer:
+            metrics = answer.read().decode()
+        assert 'kafka_connect_connector_status{connector="bad",status="failed"} 1\n' in metrics
+        assert 'barnabas_pipeline_rows_in_total{pipeline="loud"} 1\n' in metrics
         assert service.call("PUT", "/connectors/bad/config", {**LOUD, "topic": "bad"}).status == 200
         service.wait_for_state("bad", "RUNNING")  # mended
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 _BLOCK = re.compile(r"^```(console|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(
-    r"make |pip |\.venv/bin/|BARNABAS_\w+=\S+ |barnabas server"
+    r"make |pip |\.venv/bin/|BARNABAS_\w+=\S+ |barnabas server|barnabas app run|barnabas console"
     r"|barnabas consume orders +#"
     r"|barnabas log repair"
 )

@@ -1,6 +1,9 @@
 """The pages about patterns: what they show is in the programs, and these print what they say."""
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +15,19 @@ from tests.examples.documents import ROOT, Step, run, steps
 
 PAGES = sorted((ROOT / "docs" / "patterns").glob("*.md"))
 INDEX = ROOT / "docs" / "patterns" / "README.md"
-WITH_PROGRAMS = [page for page in PAGES if page.stem not in ("README", "testing")]
-"""The tests that the page about testing shows are run with those of the pytest plugin."""
+SERVICES = sorted((ROOT / "examples" / "services").glob("[!_]*.py"))
+"""They run until they are stopped; each has a test in tests/examples/services."""
 
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 _LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+
+WITH_PROGRAMS = [
+    page
+    for page in PAGES
+    if page.stem not in ("README", "testing") and "examples/services/" not in page.read_text()
+]
+"""The tests that the page about testing shows are run with those of the pytest plugin."""
 
 
 def by_name(path: Path) -> str:
@@ -35,7 +46,28 @@ def test_every_pattern_is_in_the_index_and_every_program_on_a_page() -> None:
     for page in PAGES:
         assert page == INDEX or f"({page.name})" in index, page.name
     shown = {program for page in PAGES if page != INDEX for program in programs_of(page)}
-    assert set(PROGRAMS) <= shown
+    assert {*PROGRAMS, *SERVICES} <= shown
+
+
+def test_every_service_has_a_test_and_fits_on_a_page() -> None:
+    for service in SERVICES:
+        assert (ROOT / "tests" / "examples" / "services" / f"test_{service.name}").exists()
+        assert len(service.read_text().splitlines()) <= 120, service.name
+
+
+@pytest.mark.parametrize("checker", ["mypy --strict --config-file=", "basedpyright --level error"])
+def test_services_have_types(checker: str, directory: Path) -> None:
+    name, *options = checker.split()
+    program = Path(sys.executable).with_name(name)
+    done = subprocess.run(
+        [str(program), *options, *map(str, SERVICES)],
+        cwd=ROOT,
+        env={**os.environ, "MYPY_CACHE_DIR": str(directory)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)

@@ -39,7 +39,10 @@ def test_events_are_the_same_every_time(workload: Workload) -> None:
 
 @pytest.mark.parametrize(
     ("workload", "query", "contenders"),
-    [(NEXMARK, "q11", [BARNABAS, CONNECTOR]), (ADS, "campaigns", [BARNABAS])],
+    [
+        pytest.param(NEXMARK, "q11", [BARNABAS, CONNECTOR], marks=pytest.mark.long),
+        (ADS, "campaigns", [BARNABAS]),
+    ],
 )
 def test_what_is_measured_writes_the_rows_of_a_batch(
     spark: SparkSession, broker: Broker, workload: Workload, query: str, contenders: list[str]

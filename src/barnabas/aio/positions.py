@@ -7,6 +7,8 @@ from barnabas.aio.waiting import Client
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
+from barnabas.client.metrics.client_metrics import ClientMetrics
+from barnabas.client.metrics.consumer_metrics import consumer_metrics
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.client.offsets.offset_spec import timestamp_of
 from barnabas.errors import InvalidArgument
@@ -64,6 +66,17 @@ class PositionsAndOffsets(Client):
         """The number of offsets between the position and the end of each partition."""
         return await self._wait(self._core.lag())
 
+    def metrics(self) -> ClientMetrics:
+        """Counts, times and lag of this consumer, by the names of Kafka's client metrics.
+
+            consumer.metrics()["records-lag-max"]
+            consumer.metrics().partitions[TopicPartition("orders", 0)]["records-lag"]
+            consumer.metrics().prometheus()  # text for a /metrics page
+
+        Never waits and asks no broker: the lag is as of the last fetch. For any thread.
+        """
+        return consumer_metrics(self._core)
+
     # -- committing ----------------------------------------------------------------------------
 
     async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
@@ -82,6 +95,10 @@ class PositionsAndOffsets(Client):
     def done(self, message: Message) -> None:
         """Mark a message as done, with `commit="done"`. Never waits; for any thread."""
         self._core.done(message)
+
+    def done_up_to(self, message: Message) -> None:
+        """Mark a message and all before it in its partition as done, with `commit="done"`."""
+        self._core.done_up_to(message)
 
     @property
     def _offsets_source(self) -> ConsumerCore:

@@ -1,8 +1,8 @@
 """Sending records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
 
 from barnabas.aio.transaction import Transaction
 from barnabas.aio.waiting import Client
@@ -11,14 +11,24 @@ from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
+from barnabas.client.metrics.client_metrics import ClientMetrics
+from barnabas.client.metrics.producer_metrics import producer_metrics
 from barnabas.client.producer.producer_core import ProducerCore
-from barnabas.client.producer.producer_options import Acks, CompressionName, acks_of, compression_of
+from barnabas.client.producer.producer_options import (
+    Acks,
+    CompressionName,
+    ProducerOptions,
+    acks_of,
+    compression_of,
+)
 from barnabas.client.producer.record_producer import Partitioner, RecordProducer
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.producer.topic_routes import decline
-from barnabas.formats import Format, FormatName, encoder
+from barnabas.formats import Format, FormatName, choose, encoder
+from barnabas.records.message import K, V
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
+from barnabas.tracing import is_tracing, with_trace
 
 if TYPE_CHECKING:
     from barnabas.aio.consumer import Consumer
@@ -26,7 +36,7 @@ if TYPE_CHECKING:
 _GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
 
-class Producer(Client):
+class Producer(Client, Generic[K, V]):
     """Sends records to topics.
 
         async with barnabas.aio.Producer("localhost:9092") as producer:
@@ -35,6 +45,53 @@ class Producer(Client):
     Records are sent in the background, in batches; leaving the block waits until all of them are
     delivered. Many threads or tasks may share a producer, which is faster than one for each.
     """
+
+    @overload
+    def __init__(
+        self: "Producer[bytes, bytes]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        **options: Unpack[ProducerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Producer[bytes, V]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        *,
+        value: type[V] | Format[V],
+        **options: Unpack[ProducerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Producer[K, bytes]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        *,
+        key: type[K] | Format[K],
+        **options: Unpack[ProducerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Producer[K, V]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        *,
+        key: type[K] | Format[K],
+        value: type[V] | Format[V],
+        **options: Unpack[ProducerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Producer[Any, Any]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        *,
+        key: type[Any] | Format[Any] | None = None,
+        value: type[Any] | Format[Any] | None = None,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        **options: Unpack[ProducerOptions],
+    ) -> None: ...
 
     def __init__(
         self,
@@ -52,6 +109,8 @@ class Producer(Client):
         idempotent: bool | None = None,
         transactional_id: str | None = None,
         transaction_timeout_ms: int = 60_000,
+        key: type[K] | Format[K] | None = None,
+        value: type[V] | Format[V] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
         auto_create: bool = True,
@@ -78,15 +137,16 @@ class Producer(Client):
         - `transactional_id`: send in transactions, see `transaction`. A new producer with the same
           id fences this one.
         - `transaction_timeout_ms`: a transaction that is open for longer is rolled back.
-        - `key_format`, `value_format`: how keys and values become bytes; see `barnabas.formats`.
+        - `key`, `value`: their types, such as `value=Order`, which say how they become bytes; see
+          `barnabas.formats`.
+        - `key_format`, `value_format`: the same by name, or with an object of your own.
         - `auto_create`: allow brokers to create a missing topic.
         - `security`: encryption and sign-in by Kafka's names of settings, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
-        self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
-        self._encode_value = (
-            None if value_format == "bytes" else encoder(value_format, "value_format")
-        )
+        self._is_traced = is_tracing()
+        self._encode_key = _encoder(key, key_format, "key")
+        self._encode_value = _encoder(value, value_format, "value")
         cluster = ClusterClient(
             bootstrap_servers,
             client_id=client_id,
@@ -108,6 +168,7 @@ class Producer(Client):
             transactional_id=transactional_id,
             transaction_timeout_ms=transaction_timeout_ms,
         )
+        self._cluster = cluster
         self._routes = self._producer.routes if partitioner is None else {}
         self._core = ProducerCore(cluster, self._producer)
         super().__init__(self._core, on_fork=self._routes.clear)
@@ -115,8 +176,8 @@ class Producer(Client):
     async def send(
         self,
         topic: str,
-        value: Any,
-        key: Any = None,
+        value: V | None,
+        key: K | None = None,
         *,
         headers: Sequence[Header] = (),
         partition: int | None = None,
@@ -130,33 +191,34 @@ class Producer(Client):
 
         It waits only while the buffer is full and, for the first record of a topic, for the
         topic's metadata. A key or value of None is Kafka's null. An invalid record raises at once.
+        Where OpenTelemetry is used, the current span goes along: see `barnabas.tracing`.
         Later failures are raised by `await sent`, or else by `flush` and the end of the block.
         """
-        if self._encode_value is not None:
-            value = self._encode_value(value)
-        if self._encode_key is not None:
-            key = self._encode_key(key)
+        data: Any = value if self._encode_value is None else self._encode_value(value)
+        name: Any = key if self._encode_key is None else self._encode_key(key)
+        if self._is_traced:
+            headers = with_trace(headers)
         # Most records find an open batch with room. All others, and the unusual, are declined.
         route = self._routes.get(topic)
         if route is not None:
             adds = route.adds
             if partition is not None:
                 add = adds[partition] if 0 <= partition < len(adds) else decline
-            elif key is None:
+            elif name is None:
                 add = route.keyless
             else:
-                add = adds[partition_for_key(key, len(adds))] if type(key) is bytes else decline
-            sent = add(timestamp_ms, key, value, headers)
+                add = adds[partition_for_key(name, len(adds))] if type(name) is bytes else decline
+            sent = add(timestamp_ms, name, data, headers)
             if sent is not None:
                 return sent
         self._registration.check()
-        sent = self._producer.try_send(topic, value, key, headers, partition, timestamp_ms)
+        sent = self._producer.try_send(topic, data, name, headers, partition, timestamp_ms)
         if sent is not None:
             if sent.index == 0:
                 await self._breathe()
             return sent
         return await self._wait(
-            self._core.send(topic, value, key, headers, partition, timestamp_ms)
+            self._core.send(topic, data, name, headers, partition, timestamp_ms)
         )
 
     async def send_table(self, table: Any, *, topic: str | None = None) -> int:
@@ -194,6 +256,16 @@ class Producer(Client):
         check_at_least(0, timeout_s=timeout_s)
         await self._wait(self._core.flush(timeout_s))
 
+    def metrics(self) -> ClientMetrics:
+        """Counts and times of this producer, by the names of Kafka's client metrics.
+
+            producer.metrics()["record-send-total"]
+            producer.metrics().prometheus()  # text for a /metrics page
+
+        Never waits; for any thread.
+        """
+        return producer_metrics(self._cluster, self._producer)
+
     def transaction(self, consumer: "Consumer | None" = None) -> Transaction:
         """Make all records sent in a block visible together, or not at all.
 
@@ -221,6 +293,15 @@ class Producer(Client):
             raise
         return self
 
+    async def close(self, timeout_s: float | None = None) -> None:
+        """Deliver what was sent, and leave nothing behind. Once is enough, twice does no harm.
+
+        `timeout_s` is how long that may take; what is not delivered by then fails.
+        """
+        if timeout_s is not None:
+            self._core.close_timeout_s = timeout_s
+        await super().close()
+
     async def __aexit__(
         self,
         error_type: type[BaseException] | None,
@@ -230,3 +311,13 @@ class Producer(Client):
         if error is not None and not isinstance(error, Exception):
             self._core.close_timeout_s = _GOODBYE_S
         await super().__aexit__(error_type, error, traceback)
+
+
+def _encoder(
+    kind: object, name: FormatName | Format, argument: str
+) -> Callable[[Any], bytes | None] | None:
+    """None stands for bytes as they are."""
+    chosen = choose(kind, name, argument)
+    if chosen == "bytes":
+        return None
+    return encoder(chosen, argument if kind is not None else f"{argument}_format")

@@ -196,6 +196,17 @@ class Queue(Client):
         """
         self._core.stop()
 
+    def pause(self) -> None:
+        """Lock and hand out no more jobs until `resume`; those you have stay yours.
+
+        Jobs that were fetched ahead are released. For any thread.
+        """
+        self._core.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._core.resume()
+
     async def flush(self) -> None:
         """Wait until all acknowledgements so far are answered by brokers."""
         await self._wait(self._core.flush())

@@ -1,11 +1,11 @@
 """Iterators that share one consumer."""
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Generic, Protocol
 
 from barnabas.client.consumer.streams import StreamQueue, Streams
 from barnabas.errors import ClientClosed
-from barnabas.records.message import Message
+from barnabas.records.message import K, Message, V
 
 
 class WaitForMessages(Protocol):
@@ -14,7 +14,7 @@ class WaitForMessages(Protocol):
     async def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 
 
-class Stream:
+class Stream(Generic[K, V]):
     """One of the iterators that `Consumer.streams` returns, for one task.
 
     It waits for new messages, and ends when the consumer is closed.
@@ -27,7 +27,7 @@ class Stream:
         self._queue = stream_queue
         self._wait_for_messages = wait_for_messages
 
-    async def __aiter__(self) -> AsyncIterator[Message]:
+    async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
         take, stream_queue = self._streams.next, self._queue
         while True:
             message = take(stream_queue)

@@ -1,9 +1,11 @@
 """Records that become visible together, or not at all."""
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
 from barnabas.aio.waiting import Client
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import ClientClosed
@@ -35,6 +37,10 @@ class Transaction:
             if error is None:
                 raise
             error.add_note(f"The transaction was not ended: {closed}")
+
+    def annotate(self, texts: Mapping[TopicPartition, str]) -> None:
+        """Commit texts with the consumer's offsets of these partitions; other tools show them."""
+        self._transaction.annotate(texts)
 
     async def roll_back(self) -> None:
         """Roll the transaction back now; leaving the block then does nothing."""

@@ -2,6 +2,7 @@
 
 share      share groups: locks, acknowledgements, dead letters; the client of a queue
 admin      topics, groups, configurations, transactions, replicas of a cluster
+metrics    metrics of producers and consumers, by the names of Kafka's clients
 producer   records in, batches out; transactions
 consumer   fetching, delivery, commits, rebalancing
 group      membership in a consumer group, and its committed offsets

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.security.secret_settings import without_credentials
 
 DEFAULT_URL = "http://127.0.0.1:8083"
 _TIMEOUT_S = 90.0
@@ -25,10 +26,14 @@ class RestError(BarnabasError):
 class RestClient:
     """One service."""
 
-    def __init__(self, url: str = DEFAULT_URL) -> None:
+    def __init__(self, url: str = DEFAULT_URL, timeout_s: float = _TIMEOUT_S) -> None:
         if not url.startswith(("http://", "https://")):
-            raise InvalidArgument(f"--url {url}: it begins with http:// or https://")
+            raise InvalidArgument(
+                f"--url {without_credentials(url)}: it begins with http:// or https://"
+            )
         self.url = url.rstrip("/")
+        self._shown = without_credentials(self.url)
+        self._timeout_s = timeout_s
 
     def call(self, method: str, *path: str, body: object = None, query: str = "") -> Any:
         """The answer's JSON, None if it has none. Raises `RestError`, and if none answers too."""
@@ -37,20 +42,20 @@ class RestClient:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         request = Request(target + query, data, headers, method=method)  # noqa: S310 - checked
         try:
-            with urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - checked above
+            with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310 - checked above
                 text = answer.read()
         except HTTPError as error:
             raise RestError(error.code, _message(error)) from None
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise BarnabasError(
-                f"no answer from {self.url}: {reason}; is `barnabas connect run` running there?"
+                f"no answer from {self._shown}: {reason}; is `barnabas connect run` running there?"
             ) from None
         try:
             return json.loads(text) if text.strip() else None
         except (ValueError, RecursionError):
             raise BarnabasError(
-                f"{self.url} does not answer with JSON, but with {text[:_EXCERPT]!r}: is it the "
+                f"{self._shown} does not answer with JSON, but with {text[:_EXCERPT]!r}: is it the "
                 "REST API of `barnabas connect run`?"
             ) from None
 

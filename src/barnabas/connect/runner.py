@@ -36,6 +36,8 @@ _RECONCILE_S = 0.2
 _SHARED = "shared"
 _MOST_CRASHES = 3
 _RESET_AGAIN_S = 10.0
+_METRICS_TIMEOUT_S = 5.0
+"""Shorter than the time that Prometheus waits for a scrape."""
 
 Offsets = Mapping[str, Mapping[str, int]]
 Write = Callable[[Mapping[str, Mapping[str, Any] | None], str], Awaitable[None]]
@@ -63,6 +65,7 @@ class Runner:
         """When a pending reset is tried again, and why it failed."""
         self._changed = asyncio.Event()
         self._until = 0.0
+        self.driver_starts = 0
 
     # -- the whole ------------------------------------------------------------------------------
 
@@ -105,7 +108,7 @@ class Runner:
         ended = [self._end(key) for key in self._drivers if key != _SHARED]
         shared = self._drivers[_SHARED]
         if shared.is_ready:
-            ended.append(shared.ask({"do": "stop_all"}))
+            ended.append(_done(shared.ask({"do": "stop_all"})))
         for failed in await asyncio.gather(*ended, return_exceptions=True):
             if isinstance(failed, BaseException):
                 _log.warning("a Spark driver did not stop in order: %s", failed)
@@ -163,6 +166,13 @@ class Runner:
             await write({reset_key(name): None}, self._settings.configs_topic)
             _log.info("connector %s: the change of its offsets is finished", name)
 
+    async def driver_metrics(self) -> list[str]:
+        """What the drivers that answer tell, in the text format of Prometheus."""
+        ready = [each for each in self._drivers.values() if each.is_ready]
+        asked = (each.ask({"do": "metrics"}, _METRICS_TIMEOUT_S) for each in ready)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        return [each for each in found if isinstance(each, str)]
+
     async def _ask_shared(self, command: Mapping[str, Any]) -> None:
         driver = self._drivers[_SHARED]
         if not driver.is_ready:
@@ -183,6 +193,7 @@ class Runner:
         """Run a driver, and another one when it has ended."""
         attempt = 0
         while True:
+            self.driver_starts += 1
             try:
                 code: int | str = await driver.run()
             except OSError as error:
@@ -232,6 +243,7 @@ class Runner:
             "checkpoints": given.checkpoints.rstrip("/") if remote else None,
             "pipelines": str(given.pipelines.resolve()),
             "restarts": given.restarts,
+            "reports": given.reports,
             "log": str(self._log_of(key).with_suffix(".spark.log")),
             "warm_up": given.status_topic if key == _SHARED else None,
         }
@@ -333,6 +345,10 @@ class Runner:
             tuple(TaskStatus(each["state"], each["trace"]) for each in live["tasks"]),
             tuple(live["topics"]),
         )
+
+
+async def _done(answer: Awaitable[object]) -> None:
+    await answer
 
 
 def _driver_key(name: str, definition: Definition) -> str:

@@ -43,6 +43,8 @@ class ServiceSettings:
     memory: str | None = None
     """The heap of a driver's JVM, as `2g`."""
     restarts: int = 10
+    reports: bool = True
+    """Whether progress is reported for the console."""
     timing: Timing = Timing()
     max_body_bytes: int = 1 << 20
     security: Mapping[str, str] = field(default_factory=dict, repr=False)

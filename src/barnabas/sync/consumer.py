@@ -5,7 +5,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Unpack, overload
 
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -14,6 +14,7 @@ from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.consumer.consumer_core import CLOSE_TIMEOUT_S
 from barnabas.client.consumer.consumer_options import (
     CommitName,
+    ConsumerOptions,
     DataLossName,
     GroupProtocolName,
     IsolationName,
@@ -25,8 +26,8 @@ from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
 from barnabas.client.consumer.streams import By, StreamQueue, Streams
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.errors import ClientClosed, InvalidArgument
-from barnabas.formats import Format, FormatName
-from barnabas.records.message import Message
+from barnabas.formats import Format, FormatName, choose
+from barnabas.records.message import K, Message, V
 from barnabas.sync.positions import PositionsAndOffsets
 from barnabas.sync.streams import Stream
 
@@ -38,7 +39,7 @@ _GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 Callback = Callable[[list[TopicPartition]], object]
 
 
-class Consumer(PositionsAndOffsets):
+class Consumer(PositionsAndOffsets, Generic[K, V]):
     """Reads messages of topics, alone or as a member of a group.
 
         with barnabas.Consumer("localhost:9092", "orders", group="billing") as consumer:
@@ -64,6 +65,58 @@ class Consumer(PositionsAndOffsets):
     One thread uses a consumer at a time, except for `done`; `streams` serves several.
     """
 
+    @overload
+    def __init__(
+        self: "Consumer[bytes, bytes]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[bytes, V]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        value: type[V] | Format[V],
+        **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[K, bytes]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        key: type[K] | Format[K],
+        **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[K, V]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        key: type[K] | Format[K],
+        value: type[V] | Format[V],
+        **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "Consumer[Any, Any]",
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        topics: str | Iterable[str] = (),
+        *,
+        key: type[Any] | Format[Any] | None = None,
+        value: type[Any] | Format[Any] | None = None,
+        key_format: FormatName | Format = "bytes",
+        value_format: FormatName | Format = "bytes",
+        **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+
     def __init__(
         self,
         bootstrap_servers: BootstrapServers = "localhost:9092",
@@ -87,6 +140,8 @@ class Consumer(PositionsAndOffsets):
         on_assigned: Callback | None = None,
         on_revoked: Callback | None = None,
         on_lost: Callback | None = None,
+        key: type[K] | Format[K] | None = None,
+        value: type[V] | Format[V] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
         max_wait_ms: int = 500,
@@ -99,8 +154,9 @@ class Consumer(PositionsAndOffsets):
     ) -> None:
         """The client connects when it is first used.
 
-        - `pattern`: read all topics whose names match this regular expression (RE2), those to come
-          included. The group's coordinator matches it, so it needs `group_protocol="consumer"`.
+        - `pattern`: read all topics whose whole names match this regular expression, those to come
+          included. It needs a group. In the consumer protocol the coordinator matches it (RE2), in
+          the classic one each member does (Python's `re`), internal topics excluded.
         - `start`: where to start without a committed offset: "earliest", "latest" or a datetime.
         - `on_data_loss`: what to do if the next records were deleted before they were read.
         - `isolation`: "read_uncommitted" also returns records of open and aborted transactions.
@@ -118,6 +174,10 @@ class Consumer(PositionsAndOffsets):
         - `on_assigned`: partitions were assigned; `on_revoked`: they are about to be revoked, and
           can still be committed; `on_lost`: they were lost, and others may read them. Called with a
           list of `TopicPartition`, while the application waits for messages.
+        - `key`, `value`: their types, such as `value=Order`: a dataclass, a pydantic model, a
+          msgspec struct, a TypedDict, a protobuf class, `str`. A record that does not match raises
+          `UndecodableRecord`, with the field; see `barnabas.formats`.
+        - `key_format`, `value_format`: conversion by name instead, or with an object of your own.
         - `max_wait_ms`, `min_bytes`: a broker answers a fetch when it has this many bytes, or after
           this time. `max_bytes`, `partition_max_bytes`: maximum size of the response.
         - `close_timeout_s`: how long closing retries the last commit if no broker answers. Then it
@@ -145,8 +205,8 @@ class Consumer(PositionsAndOffsets):
             rebalance_timeout_ms=rebalance_timeout_ms,
             max_poll_interval_ms=max_poll_interval_ms,
             assignors=assignors,
-            key_format=key_format,
-            value_format=value_format,
+            key_format=choose(key, key_format, "key"),
+            value_format=choose(value, value_format, "value"),
             tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes, client_rack),
             close_timeout_s=close_timeout_s,
             client_id=client_id,
@@ -187,7 +247,7 @@ class Consumer(PositionsAndOffsets):
 
     # -- reading -------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[K, V]]:
         """Yield messages; ends only when the consumer is closed."""
         delivery_queue = self._begin_reading()
         while True:
@@ -202,7 +262,7 @@ class Consumer(PositionsAndOffsets):
                 except ClientClosed:
                     return
 
-    def poll(self, timeout_s: float = 1.0, max_records: int | None = None) -> list[Message]:
+    def poll(self, timeout_s: float = 1.0, max_records: int | None = None) -> list[Message[K, V]]:
         """Return messages as soon as there are any, or an empty list after `timeout_s`.
 
         Messages beyond `max_records` are returned next time.
@@ -250,14 +310,14 @@ class Consumer(PositionsAndOffsets):
                 break
         return polling.finish()
 
-    def batches(self, max_records: int | None = None) -> Iterator[list[Message]]:
+    def batches(self, max_records: int | None = None) -> Iterator[list[Message[K, V]]]:
         """Yield non-empty lists; waits for new messages and never ends by itself."""
         while True:
             messages = self.poll(3600.0, max_records)
             if messages:
                 yield messages
 
-    def streams(self, count: int, *, by: By = "key") -> list[Stream]:
+    def streams(self, count: int, *, by: By = "key") -> list[Stream[K, V]]:
         """Split the messages into `count` iterators, each for one thread or task.
 
             for stream in consumer.streams(8):

@@ -3,11 +3,11 @@
 # Made from ../aio/streams.py by `make sync`: change it there.
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Generic, Protocol
 
 from barnabas.client.consumer.streams import StreamQueue, Streams
 from barnabas.errors import ClientClosed
-from barnabas.records.message import Message
+from barnabas.records.message import K, Message, V
 
 
 class WaitForMessages(Protocol):
@@ -16,7 +16,7 @@ class WaitForMessages(Protocol):
     def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 
 
-class Stream:
+class Stream(Generic[K, V]):
     """One of the iterators that `Consumer.streams` returns, for one thread.
 
     It waits for new messages, and ends when the consumer is closed.
@@ -29,7 +29,7 @@ class Stream:
         self._queue = stream_queue
         self._wait_for_messages = wait_for_messages
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[K, V]]:
         take, stream_queue = self._streams.next, self._queue
         while True:
             message = take(stream_queue)

@@ -2,9 +2,11 @@
 
 # Made from ../aio/transaction.py by `make sync`: change it there.
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import ClientClosed
@@ -37,6 +39,10 @@ class Transaction:
             if error is None:
                 raise
             error.add_note(f"The transaction was not ended: {closed}")
+
+    def annotate(self, texts: Mapping[TopicPartition, str]) -> None:
+        """Commit texts with the consumer's offsets of these partitions; other tools show them."""
+        self._transaction.annotate(texts)
 
     def roll_back(self) -> None:
         """Roll the transaction back now; leaving the block then does nothing."""

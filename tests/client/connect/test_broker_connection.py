@@ -1,6 +1,7 @@
 """One connection: versions, order, and every way in which it can break."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from barnabas.broker.net.listeners import bind
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.connection_pool import ConnectionPool
 from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
@@ -67,6 +69,23 @@ def test_requests_go_out_in_the_newest_version_both_know() -> None:
                 connection.version_for(HeartbeatRequest, 0)
             assert (await connection.send(HeartbeatRequest(group_id="g"))).error_code == 0
             await connection.close()
+
+    run(main())
+
+
+def test_latencies_are_measured_by_the_clock_of_the_client() -> None:
+    """The time of uvloop's loop has a resolution of milliseconds."""
+
+    async def main() -> None:
+        async with FakeBroker() as broker:
+            broker.on(HeartbeatRequest, lambda _: HeartbeatResponse())
+            ticks = itertools.count()
+            pool = ConnectionPool("c", 60_000, clock=lambda: next(ticks) / 10_000)
+            connection = await pool.to(("127.0.0.1", broker.port))
+            await connection.send(HeartbeatRequest(group_id="g"))
+            latency = pool.traffic.latency(HeartbeatRequest.API_KEY)
+            assert latency.average(0.0) == pytest.approx(0.0001)
+            await pool.close()
 
     run(main())
 

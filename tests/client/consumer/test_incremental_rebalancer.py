@@ -155,6 +155,19 @@ def test_a_member_joins_reads_and_leaves() -> None:
     assert group.heartbeats[-1][1].member_epoch == -1
 
 
+def test_rebalances_that_only_take_partitions_count_too() -> None:
+    async def work(_: FakeCluster, group: FakeConsumerGroup, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        await consumer.settled()
+        assert consumer.rebalancer.count == 1
+        group.want(T1)
+        assert await consumer.handled_event() == (REVOKED, [T0])
+        await consumer.settled()
+        assert consumer.rebalancer.count == 2
+
+    with_member(work, T0, T1)
+
+
 def test_a_static_member_leaves_for_a_moment() -> None:
     async def work(_: FakeCluster, _group: FakeConsumerGroup, consumer: Consumer) -> None:
         await consumer.handled_event()

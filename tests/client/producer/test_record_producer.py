@@ -102,12 +102,13 @@ def test_records_arrive_in_order_and_learn_their_offsets() -> None:
 
 
 def test_order_survives_retries() -> None:
-    """Every batch fails once, in turn with three codes that ask for another attempt."""
+    """Every batch fails once, in turn with codes that ask for another attempt."""
     refused: set[tuple[bytes, ...]] = set()
     codes = [
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.REQUEST_TIMED_OUT,
         ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.CORRUPT_MESSAGE,  # damaged on its way
     ]
 
     def judge(_: TopicPartition, values: list[bytes]) -> int:

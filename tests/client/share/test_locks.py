@@ -21,8 +21,9 @@ class Locks:
 
     def __init__(self) -> None:
         self.now = 100.0
+        environment = SimpleNamespace(monotonic=lambda: self.now, random=lambda: 0.5)
         self.core = QueueCore(
-            cast("Any", SimpleNamespace(environment=SimpleNamespace(monotonic=lambda: self.now))),
+            cast("Any", SimpleNamespace(environment=environment)),
             "workers",
             ["jobs"],
         )

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.client.share.acknowledge_type import AcknowledgeType
-from barnabas.client.share.dead_letters import letter_headers
 from barnabas.client.share.queue_message import Acknowledgement
 from barnabas.errors import InvalidArgument, LockLost
 from tests.client.share.support import Settled, locked
@@ -66,7 +66,7 @@ async def _wait(answer: Acknowledgement) -> None:
 def test_a_dead_letter_says_why_and_where_from() -> None:
     before = (("trace", b"7"), ("dead-letter.reason", b"of an earlier life"))
     message = locked(42, delivery_count=4, headers=before)
-    assert letter_headers(message, "workers", "ValueError: no") == [
+    assert letter_headers(message.record, "workers", "ValueError: no", message.delivery_count) == [
         ("trace", b"7"),
         ("dead-letter.topic", b"jobs"),
         ("dead-letter.partition", b"0"),

@@ -112,7 +112,13 @@ def check(bootstrap: str, name: str) -> None:
     assert sorted(letters) == [n for n in range(RECORDS) if n % 5 <= 1]
 
 
-@pytest.mark.parametrize("schema", [SCHEMA, f"{SCHEMA}, v VARIANT"], ids=["reader", "spark"])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(SCHEMA, id="reader"),
+        pytest.param(f"{SCHEMA}, v VARIANT", id="spark", marks=pytest.mark.long),
+    ],
+)
 def test_a_killed_worker(
     spark: SparkSession, node: BrokerProcess, tmp_path: Path, schema: str
 ) -> None:
@@ -124,6 +130,7 @@ def test_a_killed_worker(
     check(node.bootstrap, name)
 
 
+@pytest.mark.long  # test_killed_sinks has the driver of a sink killed
 def test_a_killed_driver(spark: SparkSession, node: BrokerProcess, tmp_path: Path) -> None:
     """It is killed when dead letters of its first batch are there, with all that it has started."""
     program = (

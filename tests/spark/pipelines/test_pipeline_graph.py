@@ -9,10 +9,11 @@ import pytest
 
 from barnabas.cli.pipeline.arguments import GraphFormat
 from barnabas.cli.pipeline.graph import print_graph
+from barnabas.flow.graph import Node
+from barnabas.flow.layers import in_layers
 from barnabas.spark.pipelines import Pipeline, load
-from barnabas.spark.pipelines.graph.layers import in_layers
 from barnabas.spark.pipelines.graph.mermaid import mermaid
-from barnabas.spark.pipelines.graph.pipeline_graph import Node, graph_of
+from barnabas.spark.pipelines.graph.pipeline_graph import graph_of
 from barnabas.spark.pipelines.graph.svg import svg
 
 
@@ -49,7 +50,7 @@ def test_what_one_writes_another_one_reads(three: list[Pipeline]) -> None:
     count = Node("pipeline", "count")
     assert graph.upstream_of(count) == ["clean"]
     assert graph.upstream_of(Node("pipeline", "again")) == ["archive"], "over the files of a table"
-    assert graph.after(Node("topic", "good")) == [count]
+    assert graph.targets()[Node("topic", "good")] == [count]
     assert [each.target.name for each in graph.edges if each.dead_letters] == ["bad"]
     assert graph.cycles() == []
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.endpoint import Address
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
@@ -46,6 +47,20 @@ async def describe_cluster(cluster: ClusterClient, *, ask_any: bool = False) -> 
             for broker in response.brokers
         ]
         return ClusterDescription(response.cluster_id, response.controller_id, sorted(brokers))
+
+    return await cluster.retrying(attempt)
+
+
+async def cluster_operations(cluster: ClusterClient) -> frozenset[AclOperation]:
+    """What this client may do with the cluster as a whole."""
+    request = DescribeClusterRequest(include_cluster_authorized_operations=True)
+
+    async def attempt() -> frozenset[AclOperation]:
+        connection = await cluster.any_connection()
+        response = await connection.send(request, timeout_ms=cluster.request_timeout_ms)
+        check(response.error_code, "the cluster", response.error_message)
+        bits = max(0, response.cluster_authorized_operations)
+        return frozenset(each for each in AclOperation if bits >> each & 1)
 
     return await cluster.retrying(attempt)
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias, overload
 
+from barnabas.client.admin.batches import in_batches
 from barnabas.client.connect.broker_connection import BrokerConnection
-from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.errors import BrokerError, InvalidArgument
+from barnabas.errors import BrokerError, InvalidArgument, NotAuthorized
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -17,6 +18,7 @@ from barnabas.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest
 
 ConfigValue: TypeAlias = str | int | float | bool
 """What a configuration may be given as; brokers only know text."""
@@ -24,6 +26,7 @@ ConfigValue: TypeAlias = str | int | float | bool
 ALL_BROKERS = ""
 """The name that stands for the defaults of all brokers."""
 
+_AT_ONCE = 1_000
 _SET = 0
 _DELETE = 1
 
@@ -118,22 +121,50 @@ async def describe_configs(
     names: Iterable[str],
     *,
     keys: Sequence[str] | None = None,
+    refused: dict[str, NotAuthorized] | None = None,
 ) -> dict[str, list[ConfigEntry]]:
-    """Configurations of topics, brokers or groups, by name: all, or those of some keys."""
+    """Configurations of topics, brokers or groups, by name: all, or those of some keys.
+
+    Those that may not be read are left out and added to `refused`, if that is given.
+    """
     described: dict[str, list[ConfigEntry]] = {}
-    timeout_ms = cluster.request_timeout_ms
+
+    async def describe(connection: BrokerConnection, some: Iterable[str]) -> None:
+        for name, found in await _describe(
+            connection, resource_type, some, keys, cluster.request_timeout_ms
+        ):
+            if not isinstance(found, BrokerError):
+                described[name] = found
+            elif refused is not None and isinstance(found, NotAuthorized):
+                refused[name] = found
+            else:
+                raise found
 
     async def attempt() -> None:
         if not resource_type.is_of_broker:
             connection = await cluster.any_connection()
-            await _describe(connection, resource_type, names, keys, described, timeout_ms)
+            for some in in_batches(names, _AT_ONCE):
+                await describe(connection, some)
         else:
             for name in names:
                 connection = await _broker(cluster, name)
-                await _describe(connection, resource_type, [name], keys, described, timeout_ms)
+                await describe(connection, [name])
 
     await cluster.retrying(attempt)
     return described
+
+
+async def list_config_resources(cluster: ClusterClient, resource_type: ResourceType) -> list[str]:
+    """The names of all resources of a type that have configurations."""
+
+    async def attempt() -> list[str]:
+        connection = await cluster.any_connection()
+        request = ListConfigResourcesRequest([resource_type])
+        response = await connection.send(request, timeout_ms=cluster.request_timeout_ms)
+        check(response.error_code, f"resources of type {resource_type.label}")
+        return sorted(each.resource_name for each in response.config_resources)
+
+    return await cluster.retrying(attempt)
 
 
 async def alter_configs(
@@ -202,9 +233,8 @@ async def _describe(
     resource_type: ResourceType,
     names: Iterable[str],
     keys: Sequence[str] | None,
-    described: dict[str, list[ConfigEntry]],
     timeout_ms: int,
-) -> None:
+) -> list[tuple[str, list[ConfigEntry] | BrokerError]]:
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(resource_type, name, None if keys is None else list(keys))
@@ -212,10 +242,14 @@ async def _describe(
         ]
     )
     response = await connection.send(request, timeout_ms=timeout_ms)
+    found: list[tuple[str, list[ConfigEntry] | BrokerError]] = []
     for result in response.results:
-        what = f"{resource_type.label} {result.resource_name}"
-        check(result.error_code, what, result.error_message)
-        described[result.resource_name] = sorted(
+        name = result.resource_name
+        if result.error_code:
+            what = f"{resource_type.label} {name}"
+            found.append((name, broker_error(result.error_code, what, result.error_message)))
+            continue
+        entries = (
             ConfigEntry(
                 config.name,
                 config.value,
@@ -225,6 +259,8 @@ async def _describe(
             )
             for config in result.configs
         )
+        found.append((name, sorted(entries)))
+    return found
 
 
 def _source_of(source: int) -> ConfigSource:

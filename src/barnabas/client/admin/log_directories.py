@@ -1,6 +1,8 @@
 """The data directories of brokers: what they hold, how much room is left, and which have failed."""
 
 from asyncio import gather
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.client.connect.broker_errors import check
@@ -8,7 +10,11 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import BrokerUnreachable, ConnectionLost, RequestTimedOut
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResult
+from barnabas.wire.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResult,
+)
 
 _ANSWER_TIMEOUT_MS = 5_000
 
@@ -26,13 +32,21 @@ class LogDirectory(NamedTuple):
     """The bytes of each replica in it."""
 
 
-async def log_directories(cluster: ClusterClient) -> list[LogDirectory]:
-    """Those of all brokers that answer, in order."""
+async def log_directories(
+    cluster: ClusterClient, partitions: Iterable[TopicPartition] | None = None
+) -> list[LogDirectory]:
+    """Those of all brokers that answer, in order; with the sizes of all partitions or of some."""
+    topics: list[DescribableLogDirTopic] | None = None
+    if partitions is not None:
+        by_topic: defaultdict[str, list[int]] = defaultdict(list)
+        for name in partitions:
+            by_topic[name.topic].append(name.partition)
+        topics = [DescribableLogDirTopic(name, each) for name, each in by_topic.items()]
 
     async def ask(node_id: int) -> list[LogDirectory]:
         try:
             connection = await cluster.connection(node_id)
-            request = DescribeLogDirsRequest(topics=None)
+            request = DescribeLogDirsRequest(topics=topics)
             response = await connection.send(request, timeout_ms=_ANSWER_TIMEOUT_MS)
         except (BrokerUnreachable, ConnectionLost, RequestTimedOut):
             return []

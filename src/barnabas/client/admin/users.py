@@ -80,21 +80,23 @@ async def set_password(
         raise InvalidArgument(
             f"iterations={iterations}: choose {MIN_ITERATIONS} to {MAX_ITERATIONS}"
         )
-    upsertions = []
-    for mechanism in map(_mechanism, mechanisms):
+    for mechanism in [_mechanism(each) for each in mechanisms]:
         salt = secrets.token_bytes(SALT_BYTES)
         salted = salted_password(mechanism, password, salt, iterations)
-        upsertions.append(ScramCredentialUpsertion(name, mechanism, iterations, salt, salted))
-    await _alter(cluster, AlterUserScramCredentialsRequest(upsertions=upsertions))
+        upsertion = ScramCredentialUpsertion(name, mechanism, iterations, salt, salted)
+        await _alter(cluster, AlterUserScramCredentialsRequest(upsertions=[upsertion]))
 
 
 async def remove_credentials(cluster: ClusterClient, name: str, mechanisms: Iterable[str]) -> None:
     """Remove a user, as far as these mechanisms are concerned."""
-    deletions = [ScramCredentialDeletion(name, _mechanism(each)) for each in mechanisms]
-    await _alter(cluster, AlterUserScramCredentialsRequest(deletions))
+    for mechanism in [_mechanism(each) for each in mechanisms]:
+        deletion = ScramCredentialDeletion(name, mechanism)
+        await _alter(cluster, AlterUserScramCredentialsRequest([deletion]))
 
 
 async def _alter(cluster: ClusterClient, request: AlterUserScramCredentialsRequest) -> None:
+    """Kafka refuses a request that names a user twice, even for two mechanisms."""
+
     async def attempt() -> None:
         response = await (await cluster.controller()).send(request)
         for result in response.results:

@@ -6,6 +6,7 @@ tls_connect        the TLS context of a client
 sasl_login         as whom a client signs in
 sign_in            signing in on a connection, and again before the session ends
 broker_connection  one TCP connection: versions, correlation ids, timeouts
+traffic            what is counted of requests: numbers, bytes, latencies
 connection_pool    one connection per broker and channel, opened on first use
 any_broker         requests that every broker can answer: the first one that does
 cluster_metadata   brokers, topics, partitions and their leaders

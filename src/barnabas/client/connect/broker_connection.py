@@ -17,12 +17,14 @@ import asyncio
 import socket
 import ssl
 import struct
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple, Self, TypeVar, cast
 
 from barnabas import __version__
+from barnabas.client.connect.traffic import Traffic
 from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
@@ -79,6 +81,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
         """Whether the broker has answered more than which versions it serves."""
         self._closed = asyncio.Event()
         self._on_lost: list[Callable[[], object]] = []
+        self.clock: Callable[[], float] = time.monotonic
+        """Seconds, for latencies: the time of uvloop's loop has a resolution of milliseconds."""
+        self.traffic = Traffic()
+        """What is counted; of all connections of a client, once its pool has this one."""
         self.tls_failure: str | None = None
         """What the broker has objected to after the handshake, such as a missing certificate."""
 
@@ -144,6 +150,11 @@ class BrokerConnection(asyncio.BufferedProtocol):
     def closed(self) -> bool:
         return self._lost is not None
 
+    @property
+    def in_flight(self) -> int:
+        """Requests that wait for their answer."""
+        return len(self._pending)
+
     async def send(
         self,
         request: Request[ResponseT],
@@ -166,7 +177,9 @@ class BrokerConnection(asyncio.BufferedProtocol):
         while not self._writable.is_set():
             await self._writable.wait()
         transport = self._transport_or_raise()
-        transport.writelines(self._encode(request, version, self._take_correlation_id()))
+        frame = self._encode(request, version, self._take_correlation_id())
+        self.traffic.sent(sum(map(len, frame)), self.clock())
+        transport.writelines(frame)
 
     def version_for(
         self, request_type: type[Request[Response]], max_version: int | None = None
@@ -281,8 +294,13 @@ class BrokerConnection(asyncio.BufferedProtocol):
                 frame = self._encode(request, version, correlation_id)
                 answer: asyncio.Future[Buffer] = asyncio.get_running_loop().create_future()
                 self._pending.append(_Pending(correlation_id, answer))
+                began = self.clock()
+                self.traffic.sent(sum(map(len, frame)), began)
                 transport.writelines(frame)
-                return await answer
+                received = await answer
+                now = self.clock()
+                self.traffic.answered(request.API_KEY, now - began, now)
+                return received
         except TimeoutError as error:
             name = type(request).__name__.removesuffix("Request")
             message = f"the broker at {self.address} did not answer {name} in {timeout_ms} ms"
@@ -364,6 +382,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         return self._received.free()
 
     def buffer_updated(self, nbytes: int) -> None:
+        self.traffic.bytes_in += nbytes
         self._received.received(nbytes)
         try:
             while (frame := self._received.next_frame()) is not None:

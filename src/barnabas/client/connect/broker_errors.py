@@ -67,7 +67,7 @@ _MEANINGS = {
         "the cluster has no controller now", "are most of its voters up?"
     ),
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: _Meaning(
-        "its preferred replica is not in sync, or down", "see `barnabas cluster status`"
+        None, "see `barnabas cluster status`", "its preferred replica is not in sync, or down"
     ),
     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: _Meaning(
         "none of its replicas may lead", "start the nodes that keep them"

@@ -26,6 +26,7 @@ from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, ClientEnvir
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.retry_log import SILENCE_S, RetryLog
 from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySettings
+from barnabas.client.connect.traffic import Traffic
 from barnabas.errors import (
     BarnabasError,
     BrokerUnreachable,
@@ -88,7 +89,7 @@ class ClusterClient:
         self._connect_timeout_ms = connect_timeout_ms
         self._image = ClusterImage(None, -1, {}, {})
         self._connections = ConnectionPool(
-            client_id, connect_timeout_ms, environment.connect, security
+            client_id, connect_timeout_ms, environment.connect, security, environment.monotonic
         )
         self._any = AnyBroker(self._connections, parse_addresses(bootstrap))
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
@@ -118,6 +119,23 @@ class ClusterClient:
     async def close_channel(self, channel: Channel) -> None:
         """Close the connections of a user who no longer needs them."""
         await self._connections.close_channel(channel)
+
+    # -- counts, for any thread ----------------------------------------------------------------
+
+    @property
+    def traffic(self) -> Traffic:
+        """What is counted of all its requests."""
+        return self._connections.traffic
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that are open."""
+        return len(self._connections.open_connections())
+
+    @property
+    def requests_in_flight(self) -> int:
+        """Requests that wait for their answer."""
+        return sum(each.in_flight for each in self._connections.open_connections())
 
     # -- metadata ------------------------------------------------------------------------------
 

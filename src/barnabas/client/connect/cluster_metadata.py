@@ -1,5 +1,6 @@
 """What a client knows about a cluster: its brokers, and who leads which partition."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.wire.endpoint import Address
@@ -83,6 +84,15 @@ def _topic_of(topic: MetadataResponseTopic) -> TopicMetadata:
     return TopicMetadata(
         topic.name or "", topic.error_code, topic.is_internal, partitions, topic.topic_id
     )
+
+
+def partitions_of(topics: Mapping[str, TopicMetadata]) -> dict[TopicPartition, PartitionMetadata]:
+    """All partitions by their names, in order."""
+    return {
+        TopicPartition(name, each.partition): each
+        for name, topic in sorted(topics.items())
+        for each in topic.partitions
+    }
 
 
 def newer(known: TopicMetadata | None, told: TopicMetadata) -> TopicMetadata:

@@ -6,7 +6,9 @@ long, or for other brokers, have their own channel; all others share one.
 """
 
 import asyncio
+import time
 from collections import defaultdict
+from collections.abc import Callable
 
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.environment import Connect
@@ -14,6 +16,7 @@ from barnabas.client.connect.sasl_login import SaslLogin
 from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySettings
 from barnabas.client.connect.sign_in import sign_in
 from barnabas.client.connect.tls_connect import ClientTls
+from barnabas.client.connect.traffic import Traffic
 from barnabas.errors import BrokerUnreachable, ConnectionLost, RequestTimedOut
 from barnabas.wire.endpoint import Address
 
@@ -35,13 +38,16 @@ class ConnectionPool:
         connect_timeout_ms: int,
         connect: Connect = BrokerConnection.open,
         security: SecuritySettings = NO_SECURITY,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises `InvalidArgument`."""
         self._tls = ClientTls(security)
         self._login = SaslLogin.of(security)
         self._connect = connect
+        self._clock = clock
         self._client_id = client_id
         self._connect_timeout_ms = connect_timeout_ms
+        self.traffic = Traffic()
         self._connections: dict[tuple[Address, Channel], BrokerConnection] = {}
         self._opening: defaultdict[tuple[Address, Channel], asyncio.Lock]
         self._opening = defaultdict(asyncio.Lock)
@@ -57,6 +63,8 @@ class ConnectionPool:
 
     async def _open(self, address: Address) -> BrokerConnection:
         connection = await self._connected(address)
+        connection.traffic, connection.clock = self.traffic, self._clock
+        self.traffic.connections_made += 1
         if self._login is None:
             return connection
         try:
@@ -85,6 +93,10 @@ class ConnectionPool:
     def reached(self) -> set[Address]:
         """The addresses to which a connection is open."""
         return {address for (address, _), each in self._connections.items() if not each.closed}
+
+    def open_connections(self) -> list[BrokerConnection]:
+        """For any thread."""
+        return [each for each in list(self._connections.values()) if not each.closed]
 
     async def close(self) -> None:
         """Close every connection."""

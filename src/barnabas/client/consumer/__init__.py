@@ -10,6 +10,7 @@ consumer_commits        commits, offsets of transactions
 fetcher                 fetches ahead of the application
 broker_fetcher          the fetches from one broker, one at a time
 fetch_request           one fetch request
+fetch_counts            what is counted of fetches
 completed_fetch         what a broker has sent of one partition
 fetch_buffer            completed fetches, bounded in bytes
 unavailable_partitions  partitions that cannot be fetched now, and when they are retried

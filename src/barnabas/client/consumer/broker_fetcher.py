@@ -14,6 +14,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.consumer.completed_fetch import FetchState
+from barnabas.client.consumer.fetch_counts import FetchCounts
 from barnabas.client.consumer.fetch_request import FetchTuning, fetch
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.errors import BarnabasError
@@ -52,6 +53,7 @@ class BrokerFetcher:
         tasks: BackgroundTasks,
         tuning: FetchTuning,
         isolation: IsolationLevel,
+        counts: FetchCounts,
     ) -> None:
         self._cluster = cluster
         self._node_id = node_id
@@ -59,6 +61,7 @@ class BrokerFetcher:
         self._tasks = tasks
         self._tuning = tuning
         self._isolation = isolation
+        self._counts = counts
         self._channel = Channel()
         self._task: asyncio.Task[None] | None = None
         self._asked: Mapping[TopicPartition, RequestedPartition] = {}
@@ -99,6 +102,9 @@ class BrokerFetcher:
             for partition, data in await self._fetch(asked):
                 await self._work.accept(asked[partition], data)
 
+    def _throttled(self, throttle_time_ms: int) -> None:
+        self._counts.throttle_ms.observe(throttle_time_ms, self._cluster.environment.monotonic())
+
     async def _fetch(
         self, asked: Mapping[TopicPartition, RequestedPartition]
     ) -> list[tuple[TopicPartition, PartitionData]]:
@@ -116,6 +122,7 @@ class BrokerFetcher:
                 self._isolation,
                 topic_ids,
                 self._tuning.rack if may_follow else "",
+                self._throttled,
             )
         except BarnabasError as error:
             for state, epoch, *_ in asked.values():

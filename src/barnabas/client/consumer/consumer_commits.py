@@ -57,6 +57,14 @@ class ConsumerCommits(ConsumerPositions):
         if state is not None:
             state.progress.finish_one(message[2])
 
+    def done_up_to(self, message: Message) -> None:
+        """A message and all that were handed out before it are done. For any thread."""
+        if self.delivery_queue.mode is not CommitMode.DONE:
+            raise InvalidArgument('done_up_to is for consumers that are made with commit="done"')
+        state = self.fetcher.states.get((message[0], message[1]))  # type: ignore[call-overload]
+        if state is not None:
+            state.progress.finish(message[2] + 1)
+
     def take_offsets(self) -> CommittableOffsets:
         """Leave it to a transaction to commit what was handed out, or is done."""
         committer = self.needs_group()

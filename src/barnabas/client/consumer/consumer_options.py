@@ -1,10 +1,11 @@
 """A consumer's core from what the application says."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.consumer.commit_mode import CommitMode
@@ -22,6 +23,37 @@ CommitName: TypeAlias = Literal["auto", "done", "manual"]
 IsolationName: TypeAlias = Literal["read_committed", "read_uncommitted"]
 GroupProtocolName: TypeAlias = Literal["classic", "consumer"]
 DataLossName: TypeAlias = Literal["raise", "earliest", "latest"]
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """The options of a consumer that do not concern the types of its messages."""
+
+    pattern: str | None
+    group: str | None
+    start: Where
+    on_data_loss: DataLossName
+    commit: CommitName
+    commit_interval_ms: int
+    isolation: IsolationName
+    instance_id: str | None
+    group_protocol: GroupProtocolName
+    group_remote_assignor: str | None
+    client_rack: str
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int
+    max_poll_interval_ms: int | None
+    assignors: Iterable[str] | None
+    on_assigned: Callable[[list[TopicPartition]], object] | None
+    on_revoked: Callable[[list[TopicPartition]], object] | None
+    on_lost: Callable[[list[TopicPartition]], object] | None
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partition_max_bytes: int
+    close_timeout_s: float
+    client_id: str
+    security: Mapping[str, SecurityValue] | None
+
 
 _OUT_OF_RANGE: dict[str, int | None] = {"raise": None, "earliest": EARLIEST, "latest": LATEST}
 _PROTOCOLS: dict[str, None] = dict.fromkeys(("classic", "consumer"))
@@ -58,7 +90,7 @@ def core_of(
 ) -> ConsumerCore:
     """Make it, or say which argument cannot be right."""
     names = _names_of(topics)
-    _check_pattern(pattern, group, group_protocol)
+    _check_pattern(pattern, group)
     mode = _COMMITS[_one_of(_COMMITS, commit, "commit")]
     if group is None and mode is not CommitMode.AUTO:
         raise InvalidArgument(f"commit={commit!r} needs a group: without one nothing is committed")
@@ -81,6 +113,7 @@ def core_of(
                 cluster,
                 group,
                 names,
+                pattern=pattern,
                 assignors=_ASSIGNORS if assignors is None else tuple(assignors),
                 group_instance_id=instance_id,
                 session_timeout_ms=(
@@ -136,20 +169,17 @@ def _belongs_to(protocol: GroupProtocolName, **options: object) -> None:
             )
 
 
-def _check_pattern(pattern: str | None, group: str | None, protocol: GroupProtocolName) -> None:
-    """Only a coordinator can match it, and only one of the consumer protocol does."""
+def _check_pattern(pattern: str | None, group: str | None) -> None:
     if pattern is None:
         return
     if not isinstance(pattern, str):
-        raise TypeError(f"pattern is a str, a regular expression of RE2, not {pattern!r}")
+        raise TypeError(f"pattern is a str, a regular expression, not {pattern!r}")
     if not pattern:
         raise InvalidArgument("pattern is empty: '.*' matches all topics")
     if group is None:
-        raise InvalidArgument("pattern needs a group: its coordinator matches the topics")
-    if protocol != "consumer":
         raise InvalidArgument(
-            'pattern needs group_protocol="consumer": its coordinator matches the topics. In '
-            f'"{protocol}" name them in topics, from the list of Admin.topics() for example'
+            "pattern needs a group, which shares out the topics that match; without one name "
+            "them in topics, from the list of Admin.topics() for example"
         )
 
 

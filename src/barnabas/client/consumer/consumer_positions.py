@@ -36,7 +36,10 @@ class ConsumerPositions:
     def position(self, partition: TopicPartition) -> int:
         """The offset from which on messages are handed out next."""
         (partition,) = self.chosen([partition])
-        progress = self.fetcher.states[partition].progress
+        return self.position_of(self.fetcher.states[partition].progress)
+
+    def position_of(self, progress: PartitionProgress) -> int:
+        """The same of a partition that was looked up."""
         message = self.delivery_queue.at_work_on(progress)
         return progress.position if message is None else max(progress.position, message.offset + 1)
 

@@ -44,6 +44,8 @@ class DeliveryQueue:
         self.rest: Iterator[Message] = iter(self.pending)
         self.polls = 0
         """How often the application has asked for messages."""
+        self.records = 0
+        """How many were decoded for it."""
         self.interrupted = False
         """Whether the core needs the application to come by, before it gets anything else."""
         self.decode_key = decode_key
@@ -167,6 +169,7 @@ class DeliveryQueue:
             if messages:
                 if decode_key is not None or decode_value is not None:
                     messages = _decoded(messages, decode_key, decode_value, reader)
+                self.records += len(messages)
                 self._progress = reader.progress
                 self._end = (messages[-1].offset + 1, reader.position)
                 if self.tracks:

@@ -168,4 +168,5 @@ class EagerRebalancer(Rebalancer[ClassicMember]):
             gained = [name for name in gained if name not in kept]
             if lost:
                 self._events.append(RebalanceEvent(PartitionChange.LOST, lost))
+        self.count += 1
         self._events.append(RebalanceEvent(PartitionChange.ASSIGNED, list(gained)))

@@ -5,7 +5,7 @@ created again has another id, so its records are never taken for those of the ol
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from barnabas.client.connect.broker_errors import check
@@ -40,10 +40,12 @@ async def fetch(
     isolation: IsolationLevel,
     topic_ids: Mapping[TopicPartition, bytes] | None = None,
     rack: str = "",
+    on_throttle: Callable[[int], None] | None = None,
 ) -> list[tuple[TopicPartition, PartitionData]]:
     """What the broker has of these partitions from these offsets on.
 
-    With a `rack`, a leader may name a follower there to read from.
+    With a `rack`, a leader may name a follower there to read from. `on_throttle` gets the
+    milliseconds for which the answer throttles the client.
     """
     ids = topic_ids or {}
     topics: defaultdict[tuple[str, bytes], list[FetchPartition]] = defaultdict(list)
@@ -74,6 +76,8 @@ async def fetch(
     response = await cluster.while_leading(
         node_id, offsets.keys(), answer, patience_ms=tuning.max_wait_ms
     )
+    if on_throttle is not None:
+        on_throttle(response.throttle_time_ms)
     check(response.error_code, f"fetch from broker {node_id}")
     names = {topic_id: name for name, topic_id in topics}
     named = [

@@ -33,6 +33,7 @@ from barnabas.client.consumer.broker_fetcher import (
 )
 from barnabas.client.consumer.completed_fetch import CompletedFetch, FetchState, end_of
 from barnabas.client.consumer.fetch_buffer import FetchBuffer
+from barnabas.client.consumer.fetch_counts import FetchCounts
 from barnabas.client.consumer.fetch_request import FetchTuning
 from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.consumer.unavailable_partitions import UnavailablePartitions
@@ -76,6 +77,7 @@ class Fetcher:
         self._notify = notify
         self._out_of_range = out_of_range
         self.buffer = FetchBuffer(PREFETCH_BYTES)
+        self.counts = FetchCounts()
         self._unavailable = UnavailablePartitions(cluster)
         self._leaders: dict[int, BrokerFetcher] = {}
         self._is_running = False
@@ -218,7 +220,9 @@ class Fetcher:
             self._mark_unavailable,
             self._may_read_from_followers,
         )
-        return BrokerFetcher(self._cluster, node_id, work, self._tasks, self.tuning, self.isolation)
+        return BrokerFetcher(
+            self._cluster, node_id, work, self._tasks, self.tuning, self.isolation, self.counts
+        )
 
     def _states_of(self, node_id: int) -> list[FetchState]:
         return [each for each in self.states.values() if each.leader == node_id and not each.paused]
@@ -289,6 +293,8 @@ class Fetcher:
         committed_only = self.isolation is IsolationLevel.READ_COMMITTED
         aborted = (data.aborted_transactions or ()) if committed_only else ()
         state.offset = max(offset, end)
+        self.counts.bytes_fetched += len(records)
+        self.counts.partition_bytes.observe(len(records), self._monotonic())
         self.buffer.append(
             CompletedFetch(
                 state, epoch, offset, state.offset, records, aborted, data.high_watermark

@@ -181,7 +181,10 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
         if going and not await self._revoke(going):
             return
         member.acknowledge(self._owned)
-        if not await self._add([name for name in target if name not in self._owned], target):
+        coming = [name for name in target if name not in self._owned]
+        if going and not coming and self._is_assigned:
+            self.count += 1  # one that brings partitions is counted with them
+        if not await self._add(coming, target):
             return
         if self._rewinds:
             await self._read_again()
@@ -223,6 +226,7 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
             self._owned.update({name: target[name] for name in coming})
         if coming or not self._is_assigned:
             self._is_assigned = True
+            self.count += 1
             self._events.append(RebalanceEvent(PartitionChange.ASSIGNED, list(coming)))
             self._call_application()
         if coming:

@@ -70,6 +70,8 @@ class Rebalancer(ABC, Generic[MemberT]):
         self._committer = committer
         self._tasks = tasks
         self._notify = notify
+        self.count = 0
+        """Assignments so far."""
         self._starts = StartOffsets(cluster, topics, start, fetcher.isolation)
         self._events: deque[RebalanceEvent] = deque()
         self._telling: object = None  # who is being told something right now

@@ -75,5 +75,6 @@ class TablePoll:
             reader.go_back_to(before)
             raise damaged(reader.completed, before, error) from error
         if added:
+            self._delivery_queue.records += added
             self._delivery_queue.deliver_batch(reader)
         return len(batch)

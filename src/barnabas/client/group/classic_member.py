@@ -9,6 +9,7 @@ Leaves out cooperative rebalancing.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from barnabas.client.connect.broker_connection import BrokerConnection
@@ -39,6 +40,8 @@ _PROTOCOL_TYPE = "consumer"
 _SINGLE_MEMBER_LEAVE = 2  # from version 3 on, one request may name several members
 _ANSWER_SLACK_MS = 5_000
 _HEARTBEAT_INTERVAL_MS = 3_000
+_PATTERN_MAX_AGE_MS = 10_000
+"""How soon a new topic that matches is looked for, as coordinators of the newer protocol do."""
 
 # After these the member is still known, or will be under the same name.
 _REJOIN = frozenset({ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.MEMBER_ID_REQUIRED})
@@ -55,6 +58,7 @@ class ClassicMember(GroupMember):
         group_id: str,
         topics: Sequence[str],
         *,
+        pattern: str | None = None,
         assignors: Sequence[str] = ("range", "roundrobin"),
         group_instance_id: str | None = None,
         session_timeout_ms: int = 45_000,
@@ -62,6 +66,7 @@ class ClassicMember(GroupMember):
         heartbeat_interval_ms: int | None = None,
         metadata_max_age_ms: int = 60_000,
     ) -> None:
+        """It is subscribed to `topics`, and to all whose whole names match `pattern`."""
         unknown = set(assignors) - ASSIGNORS.keys()
         if unknown or not assignors:
             raise InvalidArgument(
@@ -81,10 +86,15 @@ class ClassicMember(GroupMember):
         )
         self.rejoin_needed = asyncio.Event()
         self.rejoin_needed.set()
-        self._topics = list(topics)
+        self._named = list(topics)
+        self._pattern = None if pattern is None else _compiled(pattern)
+        self._topics = self._named
+        """What it has joined for: those that are named, and those that matched then."""
         self._assignors = assignors
         self._session_timeout_ms = session_timeout_ms
         self._answer_timeout_ms = min(HEARTBEATS_LOST * heartbeat_interval_ms, session_timeout_ms)
+        if pattern is not None:
+            metadata_max_age_ms = min(metadata_max_age_ms, _PATTERN_MAX_AGE_MS)
         self._metadata_max_age_ms = metadata_max_age_ms
         self._partition_counts: dict[str, int] = {}
         self._is_join_abandoned = False
@@ -129,6 +139,7 @@ class ClassicMember(GroupMember):
 
     async def _join_once(self) -> list[TopicPartition]:
         connection = await self._coordinator()
+        self._topics = await self._subscribed()
         subscription = encode_subscription(self._topics)
         joined = await connection.send(
             JoinGroupRequest(
@@ -181,6 +192,19 @@ class ClassicMember(GroupMember):
             for member, partitions in assignor(subscriptions, self._partition_counts).items()
         ]
 
+    async def _subscribed(self) -> list[str]:
+        """The topics that are named, and those that match the pattern now."""
+        pattern = self._pattern
+        if pattern is None:
+            return self._named
+        found = await self._cluster.refresh(None)
+        matching = {
+            name
+            for name, topic in found.items()
+            if pattern.fullmatch(name) and not topic.is_internal
+        }
+        return sorted(matching.union(self._named))
+
     async def _count_partitions(self, topics: Sequence[str]) -> dict[str, int]:
         known = await self._cluster.refresh(topics)
         return {name: len(known[name].partitions) for name in topics if name in known}
@@ -211,7 +235,7 @@ class ClassicMember(GroupMember):
                     self._cluster.environment.monotonic() - counted_at
                 ) * 1000 >= self._metadata_max_age_ms:
                     counted_at = self._cluster.environment.monotonic()
-                    await self._look_for_new_partitions()
+                    await self._look_for_changes()
                 connection = await self._coordinator()
                 response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
                 check(response.error_code, f"group {self.group_id}")
@@ -228,8 +252,17 @@ class ClassicMember(GroupMember):
             except BarnabasError:
                 self._cluster.forget_coordinator(self.group_id)
 
-    async def _look_for_new_partitions(self) -> None:
-        """The leader answers for all partitions being read, so it has to notice new ones."""
+    async def _look_for_changes(self) -> None:
+        """Notice new partitions, if this member leads, and topics that match its own pattern."""
         counts = self._partition_counts
-        if counts and await self._count_partitions(list(counts)) != counts:
+        if (counts and await self._count_partitions(list(counts)) != counts) or (
+            self._pattern is not None and await self._subscribed() != self._topics
+        ):
             self.rejoin_needed.set()
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InvalidArgument(f"pattern {pattern!r}: {error}") from error

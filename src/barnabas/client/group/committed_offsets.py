@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import UnknownTopic
@@ -99,6 +99,36 @@ async def fetch_offsets_and_metadata(
         return _committed_in(response, group_id)
 
     return await cluster.retrying(attempt)
+
+
+async def fetch_committed_of_groups(
+    cluster: ClusterClient, node_id: int, group_ids: Iterable[str]
+) -> dict[str, dict[TopicPartition, int] | None] | None:
+    """What several groups of one coordinator have committed, by those that it has answered for.
+
+    A group without an offset is in it. Groups are left out if they are refused, and None stands for
+    one to ask again: its coordinator has moved, or loads it. None as a whole if the broker answers
+    for one group at a time only.
+    """
+    connection = await cluster.connection(node_id)
+    if connection.version_for(OffsetFetchRequest, _NAMED_TOPICS) < _SINCE_GROUPS:
+        return None
+    asked = [OffsetFetchRequestGroup(group_id=each, topics=None) for each in group_ids]
+    response = await connection.send(OffsetFetchRequest(groups=asked), max_version=_NAMED_TOPICS)
+    return {
+        group.group_id: _offsets_in(group) if group.error_code == 0 else None
+        for group in response.groups
+        if group.error_code == 0 or broker_error(group.error_code, group.group_id).retriable
+    }
+
+
+def _offsets_in(group: OffsetFetchResponseGroup) -> dict[TopicPartition, int]:
+    return {
+        TopicPartition(topic.name, each.partition_index): each.committed_offset
+        for topic in group.topics
+        for each in topic.partitions
+        if each.error_code == 0 and each.committed_offset != _NOT_COMMITTED
+    }
 
 
 def _fetch(group_id: str, by_topic: Mapping[str, list[int]] | None) -> OffsetFetchRequest:

@@ -18,6 +18,7 @@ batch_completion       what a response means for a batch: delivered, retried, sp
 batch_retries          whether and when a failed batch is sent again
 batch_result           how a batch ended, and who waits for it
 sent_record            what `send` returns
+producer_counts        what is counted of batches and requests
 unreported_failures    failures that `flush` and `close` have to raise
 producer_identity      a producer id and epoch; producer_identities: how an idempotent one gets it
 transaction            one transaction

@@ -14,6 +14,7 @@ from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch_retries import BatchRetries
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.pending_batch import PendingBatch
+from barnabas.client.producer.producer_counts import ProducerCounts
 from barnabas.client.producer.producer_identities import IdentitySource
 from barnabas.client.producer.topic_routes import TopicRoutes
 from barnabas.client.producer.unreported_failures import UnreportedFailures
@@ -53,11 +54,13 @@ class BatchCompletion:
         accumulator: Accumulator,
         routes: TopicRoutes,
         identities: IdentitySource,
+        counts: ProducerCounts,
         *,
         auto_create: bool,
     ) -> None:
         self.identities = identities
         self.count = DeliveryCount()
+        self._counts = counts
         self.unreported = UnreportedFailures()
         self.retries = BatchRetries(cluster, routes, auto_create=auto_create)
         self._discarding: BarnabasError | None = None
@@ -110,6 +113,7 @@ class BatchCompletion:
             batch, error = queue.first, errors[queue]
             if self.retries.may_retry(queue, error, self.identities):
                 batch.attempts += 1
+                self._counts.records_retried += batch.count
                 batch.last_error = error
                 again.append(queue)
                 self._cluster.on_retry(error, self._environment.monotonic() - batch.created_at)

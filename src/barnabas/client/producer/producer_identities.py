@@ -29,6 +29,16 @@ _FORGOTTEN = frozenset(
 )
 
 
+def may_pass(error: BarnabasError) -> bool:
+    """Whether a batch may be stored when it is sent again, as Kafka's producers decide it.
+
+    A batch that arrived damaged is intact in memory. Readers, in contrast, get CORRUPT_MESSAGE for
+    what is damaged on a disk, and no attempt changes that: there it is not retriable.
+    """
+    is_damaged = isinstance(error, BrokerError) and error.code is ErrorCode.CORRUPT_MESSAGE
+    return is_damaged or error.retriable
+
+
 class IdentitySource(Protocol):
     """Under whose name batches are sent, and what their failures mean for it."""
 
@@ -84,7 +94,7 @@ class ProducerIdentities:
         if isinstance(error, BrokerError) and error.code in _FORGOTTEN:
             self._start_over(queue)
             return True
-        return error.retriable
+        return may_pass(error)
 
     def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
         """Start over if the batch may have arrived."""

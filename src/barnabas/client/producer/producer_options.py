@@ -1,13 +1,35 @@
 """The producer's options as people write them."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, TypedDict
 
-from barnabas.client.producer.record_producer import ACKS_ALL
+from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.producer.record_producer import ACKS_ALL, Partitioner
 from barnabas.errors import InvalidArgument
 from barnabas.records.compression import Compression
 
 Acks = Literal["all", 1, 0]
 CompressionName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
+
+class ProducerOptions(TypedDict, total=False):
+    """The options of a producer that do not concern the types of its records."""
+
+    acks: Acks
+    compression: CompressionName
+    linger_ms: float
+    batch_bytes: int
+    batch_records: int | None
+    buffer_bytes: int
+    delivery_timeout_ms: int
+    request_timeout_ms: int
+    partitioner: Partitioner | None
+    idempotent: bool | None
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    auto_create: bool
+    client_id: str
+    security: Mapping[str, SecurityValue] | None
 
 
 def acks_of(acks: Acks) -> int:

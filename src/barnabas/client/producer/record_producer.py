@@ -29,8 +29,10 @@ from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch_completion import BatchCompletion, DeliveryCount
 from barnabas.client.producer.batch_result import BatchResult
+from barnabas.client.producer.producer_counts import ProducerCounts
 from barnabas.client.producer.producer_identities import ProducerIdentities
 from barnabas.client.producer.record_row import row_of, size_of
+from barnabas.client.producer.send_buffer import SendBuffer
 from barnabas.client.producer.sender import METADATA_MAX_AGE_MS, Sender
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.producer.topic_routes import TopicRoute, TopicRoutes
@@ -123,12 +125,14 @@ class RecordProducer:
             gate=self._check_open,
             on_close=self.routes.closed,
         )
+        self.counts = ProducerCounts()
         anonymous = acks != ACKS_ALL or idempotent is False
         self._completion = BatchCompletion(
             cluster,
             self._accumulator,
             self.routes,
             ProducerIdentities(cluster, anonymous=anonymous),
+            self.counts,
             auto_create=auto_create,
         )
         self._sender = Sender(
@@ -136,6 +140,7 @@ class RecordProducer:
             self._accumulator,
             self.routes,
             self._completion,
+            self.counts,
             acks=acks,
             compression=compression,
             request_bytes=request_bytes,
@@ -154,6 +159,10 @@ class RecordProducer:
     def count(self) -> DeliveryCount:
         """How many records were delivered, and how many failed so far."""
         return self._completion.count
+
+    @property
+    def buffer(self) -> SendBuffer:
+        return self._accumulator.buffer
 
     @property
     def is_transactional(self) -> bool:

@@ -16,9 +16,18 @@ class SendBuffer:
     """Room for `size` bytes. `take` and `give_back` need the accumulator's lock."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
+        self.size = size
         self._taken = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def free(self) -> int:
+        return self.size - self._taken
+
+    @property
+    def waiting(self) -> int:
+        """Callers that wait for room."""
+        return len(self._waiting)
 
     @property
     def is_pressing(self) -> bool:
@@ -31,7 +40,7 @@ class SendBuffer:
         A record larger than the buffer is accepted when the buffer is empty. A caller that has
         not waited is not `in_turn` while others wait.
         """
-        free = self._size - self._taken
+        free = self.free
         if (self._waiting and not in_turn) or (needed > free and self._taken):
             return 0
         granted = max(needed, min(wanted, GRANT_BYTES, free // _SHARES))

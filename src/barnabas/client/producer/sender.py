@@ -14,6 +14,7 @@ from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.producer.accumulator import Accumulator
 from barnabas.client.producer.batch_completion import BatchCompletion, still_in_flight
 from barnabas.client.producer.partition_queue import PartitionQueue, requests_of
+from barnabas.client.producer.producer_counts import ProducerCounts
 from barnabas.client.producer.topic_routes import TopicRoutes
 from barnabas.errors import BarnabasError, ProducerBroken
 from barnabas.records.compression import Compression
@@ -32,6 +33,7 @@ class Sender:
         accumulator: Accumulator,
         routes: TopicRoutes,
         completion: BatchCompletion,
+        counts: ProducerCounts,
         *,
         acks: int,
         compression: Compression,
@@ -44,6 +46,7 @@ class Sender:
         self._accumulator = accumulator
         self._routes = routes
         self._completion = completion
+        self._counts = counts
         self._acks = acks
         self._compression = compression
         self._request_bytes = request_bytes
@@ -140,6 +143,7 @@ class Sender:
                 )
                 partitions = [queue.partition for queue in queues]
                 response = await self._cluster.while_leading(node_id, partitions, answer)
+                self._counts.throttle_ms.observe(response.throttle_time_ms, self._monotonic())
                 await self._completion.settle(queues, response)
         except BarnabasError as error:
             await self._completion.fail([(queue, error) for queue in queues])
@@ -149,10 +153,18 @@ class Sender:
 
     def _produce_request(self, queues: list[PartitionQueue]) -> ProduceRequest:
         topics: defaultdict[str, list[PartitionProduceData]] = defaultdict(list)
+        now, counts, records = self._monotonic(), self._counts, 0
         for queue in queues:
+            batch = queue.first
+            encoded = queue.encode(self._compression)
             topics[queue.partition.topic].append(
-                PartitionProduceData(queue.partition.partition, queue.encode(self._compression))
+                PartitionProduceData(queue.partition.partition, encoded)
             )
+            records += batch.count
+            counts.batch_bytes.observe(len(encoded), now)
+            if not batch.attempts:
+                counts.queue_s.observe(now - batch.created_at, now)
+        counts.request_records.observe(records, now)
         return ProduceRequest(
             transactional_id=self._transactional_id,
             acks=self._acks,

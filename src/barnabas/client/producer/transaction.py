@@ -28,7 +28,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
-from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
+from barnabas.client.producer.producer_identities import TOPICS_BY_NAME, may_pass
 from barnabas.client.producer.transactional_id import TransactionalId
 from barnabas.errors import BarnabasError, BrokerError, InvalidArgument, TransactionAborted
 from barnabas.wire.errors import ErrorCode
@@ -108,6 +108,7 @@ class ProducerTransaction:
         self._uncertain = False  # whether a batch failed that may have arrived
         self._partitions: set[TopicPartition] = set()
         self._groups: set[str] = set()
+        self._annotations: dict[TopicPartition, str] = {}
         self._adding = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -170,6 +171,10 @@ class ProducerTransaction:
             self._fail(error)
             raise
 
+    def annotate(self, texts: Mapping[TopicPartition, str]) -> None:
+        """Texts that are committed with the consumer's offsets of these partitions."""
+        self._annotations.update(texts)
+
     async def _send_offsets(
         self,
         group_id: str,
@@ -221,10 +226,10 @@ class ProducerTransaction:
         it has read: then nothing is wrong but the epoch.
         """
         taken = consumer.take_offsets()
-        membership = taken.membership
+        membership, texts = taken.membership, self._annotations
         while True:
             try:
-                await self._send_offsets(consumer.group_id, taken.offsets, membership, {})
+                await self._send_offsets(consumer.group_id, taken.offsets, membership, texts)
                 return
             except BrokerError as error:
                 if error.code not in _OLD_EPOCH:
@@ -322,7 +327,7 @@ class ProducerTransaction:
     def may_retry(self, queue: PartitionQueue, error: BarnabasError) -> bool:
         """Nothing is tried again that is to be rolled back anyway."""
         del queue
-        return error.retriable and not self._rolled_back and self._failure is None
+        return may_pass(error) and not self._rolled_back and self._failure is None
 
     def gave_up(self, queue: PartitionQueue, error: BarnabasError) -> None:
         """Without one of its records the transaction can't be committed."""

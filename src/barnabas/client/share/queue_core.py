@@ -74,6 +74,8 @@ class QueueCore:
         self.decode_value: Decode | None = None
         self.is_stopped = False
         """Whether no more records are handed out."""
+        self.is_paused = False
+        """Whether none are fetched and handed out for now."""
         self.close_timeout_s = CLOSE_TIMEOUT_S
         self._settings = dict(settings or {})
         self._renewal_s = max_lock_renewal_s
@@ -101,7 +103,7 @@ class QueueCore:
 
     def take(self) -> QueueMessage | None:
         """A record that is locked for the application now; None if there is none."""
-        while not self.is_stopped:
+        while not self.is_stopped and not self.is_paused:
             try:
                 message = self._buffer.popleft()
             except IndexError:
@@ -133,9 +135,22 @@ class QueueCore:
     def stop(self) -> None:
         """Hand out no more records: those who wait for one get none. From any thread."""
         self.is_stopped = True
+        self._call_soon(self._notify)
+
+    def pause(self) -> None:
+        """Fetch and hand out nothing until `resume`; others get what was fetched ahead."""
+        self.is_paused = True
+        self._call_soon(self._release_buffer)
+
+    def resume(self) -> None:
+        """Go on."""
+        self.is_paused = False
+        self._call_soon(self._wake_all)
+
+    def _call_soon(self, function: Callable[[], None]) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._notify)
+                self._loop.call_soon_threadsafe(function)
 
     def _decode(self, message: QueueMessage) -> None:
         what = "key"
@@ -225,6 +240,8 @@ class QueueCore:
         return session
 
     def room(self, node_id: int) -> int:
+        if self.is_paused:
+            return 0
         return self.held.room(node_id, len(self._assignment.nodes))
 
     def is_held(self, node_id: int) -> bool:
@@ -291,8 +308,17 @@ class QueueCore:
                 self._buffer.append(message)
         if gaps:
             session.wake()
+        if self.is_paused:  # since this was asked for
+            self._release_buffer()
         self._notify()
         return len(records)
+
+    def _release_buffer(self) -> None:
+        """While it is paused: locks of records that wait would end, and count as deliveries."""
+        while self.is_paused and self._buffer:
+            message = self._buffer.popleft()
+            if message.close_once():
+                self._settlement.acknowledge(message, AcknowledgeType.RELEASE, None)
 
     # -- acknowledgements ----------------------------------------------------------------------
 

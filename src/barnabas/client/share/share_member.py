@@ -7,15 +7,14 @@ partition. A member that the coordinator does not know, or has fenced, joins aga
 """
 
 import asyncio
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from uuid import uuid4
 
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.connect.environment import RETRY
+from barnabas.client.group.member_id import new_member_id
 from barnabas.errors import BarnabasError, BrokerError, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.share_group_heartbeat import (
@@ -44,7 +43,7 @@ class ShareMember:
         on_assignment: Callable[[Assignment], None],
     ) -> None:
         self.group_id = group_id
-        self.member_id = _new_member_id()
+        self.member_id = new_member_id(cluster.environment.random)
         self._cluster = cluster
         self._topics = list(topics)
         self._on_assignment = on_assignment
@@ -120,8 +119,3 @@ class ShareMember:
         )
         check(response.error_code, f"group {self.group_id}", response.error_message)
         return response
-
-
-def _new_member_id() -> str:
-    """A random UUID in Kafka's notation, which brokers ask for."""
-    return urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode().replace("-", "_")

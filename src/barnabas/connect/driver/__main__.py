@@ -6,11 +6,12 @@
           {"do": "stop", "name"}, {"do": "end"}
           {"do": "stop_all", "id"}                answered by a reply, as are
           {"do": "check_reset" | "reset", "config", "start", "id"}
+          {"do": "metrics", "id"}                 answered by the text of Prometheus
     out   {"event": "ready"}
           {"event": "alive", "starting": NAME}    at least every second, unless it hangs
           {"event": "status", "connectors": {NAME: status}}
           {"event": "expired"}                    the lease has ended, and nothing runs
-          {"event": "reply", "id", "error"}
+          {"event": "reply", "id", "error", "text"}
 
 When its input ends, the service is gone, and so is the driver, at once.
 """
@@ -72,20 +73,24 @@ class Driver:
             RunFolder(Path(self._options["folder"]), self._options["checkpoints"]),
             Path(self._options["pipelines"]),
             self._options["restarts"],
+            reports=self._options["reports"],
         )
         self._lease.watch()
         self._say({"event": "ready"})
-        while not self._ends:
-            self._obey(hosted)
-            self._show_life(hosted.next_due())
-            if self._lease.is_valid:
-                hosted.poll()
-            elif len(hosted):
-                hosted.stop_all()
-                self._say({"event": "expired"})
-            self._lease.in_use = len(hosted) > 0
-            self._tell(hosted)
-        hosted.stop_all()
+        try:
+            while not self._ends:
+                self._obey(hosted)
+                self._show_life(hosted.next_due())
+                if self._lease.is_valid:
+                    hosted.poll()
+                elif len(hosted):
+                    hosted.stop_all()
+                    self._say({"event": "expired"})
+                self._lease.in_use = len(hosted) > 0
+                self._tell(hosted)
+            hosted.stop_all()
+        finally:
+            hosted.close()
         self._lease.in_use = False
         spark.stop()
 
@@ -116,11 +121,13 @@ class Driver:
                 hosted.stop(command["name"])
             case "stop_all":
                 hosted.stop_all()
-                self._say({"event": "reply", "id": command["id"], "error": None})
+                self._reply(command)
             case "check_reset":
                 self._reset(command, partial(hosted.check_reset, changed=command["changed"]))
             case "reset":
                 self._reset(command, hosted.reset)
+            case "metrics":
+                self._reply(command, text=hosted.metrics(time.time()))
             case "end":
                 self._ends = True
 
@@ -130,7 +137,10 @@ class Driver:
             call(command["config"], command["start"])
         except BarnabasError as failed:
             error = str(failed)
-        self._say({"event": "reply", "id": command["id"], "error": error})
+        self._reply(command, error)
+
+    def _reply(self, command: dict[str, Any], error: str | None = None, text: str = "") -> None:
+        self._say({"event": "reply", "id": command["id"], "error": error, "text": text})
 
     def _tell(self, hosted: HostedConnectors) -> None:
         now = hosted.statuses()

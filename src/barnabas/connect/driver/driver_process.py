@@ -42,7 +42,7 @@ class DriverProcess:
         self._on_event = on_event
         self._process: asyncio.subprocess.Process | None = None
         self._ids = count()
-        self._replies: dict[int, asyncio.Future[str | None]] = {}
+        self._replies: dict[int, asyncio.Future[dict[str, Any]]] = {}
 
     @property
     def pid(self) -> int | None:
@@ -95,22 +95,26 @@ class DriverProcess:
         if not self._process.stdin.is_closing():
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
 
-    async def ask(self, command: Mapping[str, Any]) -> None:
-        """Tell it something and wait until it is done; raises `BarnabasError` with its reason."""
+    async def ask(self, command: Mapping[str, Any], timeout_s: float = _REPLY_TIMEOUT_S) -> str:
+        """Tell it something and wait until it is done; raises `BarnabasError` with its reason.
+
+        Returns the text of the reply, if there is one.
+        """
         number = next(self._ids)
-        reply: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._replies[number] = reply
         try:
             self.send({**command, "id": number})
-            error = await asyncio.wait_for(reply, _REPLY_TIMEOUT_S)
+            answer = await asyncio.wait_for(reply, timeout_s)
         except TimeoutError:
             raise DriverGone(
-                f"the Spark driver has not answered for {_REPLY_TIMEOUT_S:g} s; see {self.log}"
+                f"the Spark driver has not answered for {timeout_s:g} s; see {self.log}"
             ) from None
         finally:
             del self._replies[number]
-        if error is not None:
-            raise BarnabasError(error)
+        if answer["error"] is not None:
+            raise BarnabasError(answer["error"])
+        return str(answer["text"])
 
     async def end(self) -> None:
         """Let it stop its queries and end; by force if that takes too long."""
@@ -133,7 +137,7 @@ class DriverProcess:
         elif event["event"] == "reply":
             reply = self._replies.get(event["id"])
             if reply is not None and not reply.done():
-                reply.set_result(event["error"])
+                reply.set_result(event)
             return
         self._on_event(self, event)
 

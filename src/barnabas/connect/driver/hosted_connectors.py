@@ -19,7 +19,9 @@ from barnabas.spark.pipelines.definition.loader import send_modules_by_value
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
+from barnabas.spark.pipelines.run.metrics import exposition
 from barnabas.spark.pipelines.run.pipeline_run import PipelineRun, SparkGone
+from barnabas.spark.pipelines.run.progress_reports import ProgressReports
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
 from barnabas.sync.admin import Admin
@@ -67,16 +69,26 @@ class HostedConnectors:
         folder: RunFolder,
         files: Path,
         restarts: int,
+        *,
+        reports: bool = True,
     ) -> None:
         self._spark = spark
         self._cluster = cluster
         self._folder = folder
         self._files = files
         self._restarts = restarts
+        self._reports = ProgressReports(cluster) if reports else None
         self._run = PipelineRun(
-            spark, [], cluster.bootstrap_servers, folder, security=cluster.security
+            spark,
+            [],
+            cluster.bootstrap_servers,
+            folder,
+            security=cluster.security,
+            report=self._publish if reports else None,
         )
         self._hosted: dict[str, Hosted] = {}
+        self._owners: dict[str, str] = {}
+        """Which connector a pipeline is of, also of one that was stopped."""
         self._restarted: dict[str, tuple[int, float]] = {}
         """How often queries were restarted, and when they last were."""
 
@@ -100,6 +112,18 @@ class HostedConnectors:
         self._run.stop()
         for query in list(self._run.queries):
             self._run.remove(query.name)
+
+    def close(self) -> None:
+        """Send the last reports, also if Spark is gone."""
+        if self._reports is not None:
+            self._reports.close()
+
+    def _publish(self, statuses: list[dict[str, Any]]) -> None:
+        """Report pipelines with the connectors that they belong to."""
+        assert self._reports is not None
+        self._reports.publish(
+            [{**each, "connector": self._owners[each["pipeline"]]} for each in statuses]
+        )
 
     def check_reset(
         self, config: Mapping[str, str], start: Offsets | None, changed: Iterable[str] = ()
@@ -135,6 +159,11 @@ class HostedConnectors:
             if each.next_start is not None and now >= each.next_start:
                 return name
         return None
+
+    def metrics(self, now: float) -> str:
+        """Those of all pipelines that run here, in the text format of Prometheus."""
+        queries = self._run.queries
+        return exposition([(each.status(now), each.progress.durations) for each in queries], now)
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """How all are, by name."""
@@ -204,6 +233,7 @@ class HostedConnectors:
         for each in pipelines:
             if self._folder.is_running(each.name):
                 raise StillRunning(f"pipeline {each.name} still runs in another process")
+            self._owners[each.name] = hosted.name
             self._run.start_another(each, limit)
             hosted.pipelines.append(each.name)
 

@@ -7,5 +7,6 @@ lifecycle    /connectors/NAME: pause, resume, stop, restart, delete
 offsets      /connectors/NAME/offsets
 plugins      /connector-plugins
 admin        /, /health, /admin/loggers
+metrics      /metrics
 forwarding   requests that only the leader can answer
 """

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import NamedTuple
 
-from barnabas.connect.rest import admin, connectors, lifecycle, offsets, plugins
+from barnabas.connect.rest import admin, connectors, lifecycle, metrics, offsets, plugins
 from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.forwarding import FORWARDED, forward
@@ -27,6 +27,7 @@ class Route(NamedTuple):
 ROUTES = (
     Route("GET", "", admin.about),
     Route("GET", "health", admin.health),
+    Route("GET", "metrics", metrics.metrics),
     Route("GET", "admin/loggers", admin.list_loggers),
     Route("GET", "admin/loggers/*", admin.get_logger),
     Route("PUT", "admin/loggers/*", admin.set_logger),

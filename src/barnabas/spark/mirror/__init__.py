@@ -1,8 +1,9 @@
 """Mirrors on Spark: a streaming query whose tasks copy partitions from cluster to cluster.
 
-Its rows are the syncs of what was copied; records themselves do not go through Spark's JVM.
+It has no rows: records do not go through Spark's JVM, and tasks report to the driver directly.
 
 mirror_connector  the source of the query: plans rounds, and copies in tasks
-lingering_round   goes on copying between rounds, in the process of a task
-mirror_query      the query, and what it tells of each round
+report_channel    reports of tasks to the driver, and the end of their round
+mirror_query      the query
+mirror_reports    who hears the reports of a mirror that is a connector
 """

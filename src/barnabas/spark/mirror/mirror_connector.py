@@ -3,14 +3,18 @@
 A position of the query is the number of a round: `{"round": 7}`. It does not say what was copied:
 that is in the target. A round that Spark repeats copies what is left.
 
-    latest   looks at topics now and then, in the process where Spark plans
+    latest   looks at topics, in the process where Spark plans
     split    shares the partitions among as many tasks as run at once
-    read     copies, in a task, and returns the report
+    read     copies, in a task, and reports to the driver; it has no rows
+
+While tasks copy, the process that plans looks at topics now and then, and ends the round if they
+have changed.
 """
 
+import asyncio
 import logging
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from concurrent.futures import Future
 from time import monotonic
 
 from barnabas.client.connect.broker_connection import DEFAULT_REQUEST_TIMEOUT_MS
@@ -24,34 +28,38 @@ from barnabas.mirror.flow import ClusterEnd, Flow
 from barnabas.mirror.loop_check import check_loops
 from barnabas.mirror.partition_copy import CopiedPartition
 from barnabas.mirror.positions import abort_open_transactions
-from barnabas.mirror.round_report import PROBLEM, SCHEMA, ReportRow
 from barnabas.mirror.topic_plan import TopicPlan
 from barnabas.mirror.topic_sync import sync_topics
 from barnabas.spark.cluster.connection import ClusterConnection, connect
 from barnabas.spark.cluster.kafka_settings import ConnectionOptions
 from barnabas.spark.connector.connector import Connector, Position, ReadRows
-from barnabas.spark.mirror.lingering_round import LINGERING, RoundKey
+from barnabas.spark.mirror.report_channel import ReportAddress, TaskReports, report_plan
 
 COMMIT_POSITIONS_S = 3600.0
 """How often positions of idle partitions are committed: committed offsets expire."""
+
+SCHEMA = "round BIGINT"
+"""Of rows, of which there are none."""
 
 _log = logging.getLogger("barnabas.mirror")
 
 
 class MirrorConnector(Connector):
-    """A flow, as something that Spark reads: rows are what was copied (`round_report`)."""
+    """A flow, as something that Spark reads."""
 
-    def __init__(self, flow: Flow, tasks: int) -> None:
+    def __init__(self, flow: Flow, tasks: int, driver: ReportAddress) -> None:
         """`tasks`: how many run at once. With more of them than that, some would wait."""
         self.flow = flow
         self.tasks = tasks
+        self._driver = driver
         self._plan: TopicPlan | None = None
         self._planned_at = 0.0
         self._committed_at: float | None = None
         self._counts: dict[str, int] = {}
         self._known: set[str] | None = None
-        self._is_bounded = False
         self._access = AccessSync(flow)
+        self._watch: Future[None] | None = None
+        self._failure: BarnabasError | None = None
 
     def describe(self) -> str:
         return f"mirror {self.flow.name}"
@@ -62,22 +70,24 @@ class MirrorConnector(Connector):
     def initial(self) -> Position:
         return {"round": 0}
 
-    def bound(self, start: Position) -> None:
-        del start
-        self._is_bounded = True
-
     def latest(self, start: Position) -> Position:
         """The next round; `start` if there is nothing to copy."""
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._failure is not None:
+            raise self._failure
         if self._plan is None or monotonic() - self._planned_at > self.flow.refresh_s:
-            self._refresh()
+            _connection(self.flow.source).ask(self._refresh)
+            self._report(int(start["round"]) + 1)
         if not self._plan or not self._plan.flowing:
             return start
         return {"round": int(start["round"]) + 1}
 
     def split(self, start: Position, end: Position) -> Sequence[tuple[Position, Position]]:
         """Partitions in turn for each task; the end of a part says what to copy."""
+        source = _connection(self.flow.source)
         if self._plan is None:
-            self._refresh()
+            source.ask(self._refresh)
         assert self._plan is not None
         now = monotonic()
         commits = self._committed_at is None or now - self._committed_at > COMMIT_POSITIONS_S
@@ -96,43 +106,34 @@ class MirrorConnector(Connector):
             for index in range(self._counts[here])
         ]
         parts = [partitions[n :: self.tasks] for n in range(min(self.tasks, len(partitions)))]
-        problems, self._plan.problems = self._plan.problems, []
+        number = int(end["round"])
+        self._watch = source.begin_asking(lambda cluster: self._watch_topics(cluster, number))
         return [
-            (
-                start,
-                {
-                    **end,
-                    "partitions": part,
-                    "share": len(parts),
-                    "task": number,
-                    "problems": problems if number == 0 else [],
-                },
-            )
-            for number, part in enumerate(parts)
+            (start, {**end, "partitions": part, "task": task, "tasks": len(parts)})
+            for task, part in enumerate(parts)
         ]
 
     def read(self, start: Position, end: Position) -> ReadRows:
         """Copy for a round. It has effects, and may be repeated: what is copied stays so."""
         del start
-        source, target = _connection(self.flow.source), _connection(self.flow.target)
-        rate = self.flow.max_bytes_per_second
-        share = None if rate is None else rate / end["share"]
+        flow, target = self.flow, _connection(self.flow.target)
+        rate = flow.max_bytes_per_second
+        share = None if rate is None else rate / end["tasks"]
         partitions = [
             CopiedPartition(TopicPartition(*here), TopicPartition(*there), first, commits)
             for here, there, first, commits in end["partitions"]
         ]
 
-        async def copy(cluster: ClusterClient) -> list[ReportRow]:
+        async def copy(cluster: ClusterClient) -> None:
             if not target.cluster.brokers:
                 await target.cluster.refresh([])
-            begin = partial(CopyRound, cluster, target.cluster, self.flow, partitions, share)
-            if not self.flow.linger_s:
-                return await begin().run(self.flow.round_s)
-            wanted = RoundKey(self.flow, tuple(partitions), share)
-            return await LINGERING.run(wanted, int(end["round"]), begin, task=int(end["task"]))
+            reports = TaskReports(self._driver, int(end["round"]), end["task"], end["tasks"])
+            async with reports:
+                work = CopyRound(cluster, target.cluster, flow, partitions, share)
+                await reports.send(await work.run(flow.round_s, reports.send), ends=True)
 
-        yield from _told(end["problems"])
-        yield from source.ask(copy)
+        _connection(flow.source).ask(copy)
+        return ()
 
     def close(self) -> None:
         """Roll back what a task may have left open, so that readers of the target need not wait."""
@@ -146,38 +147,50 @@ class MirrorConnector(Connector):
 
     # -- topics ------------------------------------------------------------------------------------
 
-    def _refresh(self) -> None:
+    async def _watch_topics(self, source: ClusterClient, number: int) -> None:
+        """Look at topics while a round lasts, and end it if others flow now."""
+        before = self._shape
+        while self._shape == before and self._failure is None:
+            await asyncio.sleep(self.flow.refresh_s)
+            try:
+                await self._refresh(source)
+            except BarnabasError as error:
+                self._failure = error
+            is_other = self._shape != before or self._failure is not None
+            await asyncio.to_thread(self._report, number, ends=is_other)
+
+    def _report(self, number: int, *, ends: bool = False) -> None:
+        problems = [] if self._plan is None else self._plan.problems
+        report_plan(self._driver, number, problems, ends=ends)
+
+    @property
+    def _shape(self) -> tuple[dict[str, str], dict[str, int]]:
+        """What tasks depend on: names and numbers of partitions."""
+        return ({} if self._plan is None else self._plan.flowing), self._counts
+
+    async def _refresh(self, source: ClusterClient) -> None:
         """Look at topics; a cluster that is away is asked again later."""
         self._planned_at = monotonic()
         target = _connection(self.flow.target)
-
-        async def plan(source: ClusterClient) -> None:
+        try:
             if not target.cluster.brokers:
                 await target.cluster.refresh([])
             before = {} if self._plan is None else self._plan.flowing
-            told: list[str] = [] if self._plan is None else self._plan.problems
             if self._plan is None:
                 await check_loops(source, target.cluster, self.flow)
             await check_fan_in(source, target.cluster, self.flow)
             found = await sync_topics(source, target.cluster, self.flow, before)
-            found.problems = [*told, *found.problems]
             found.problems += await self._access.sync(source, target.cluster, found.flowing)
-            counts = {}
-            for name in found.flowing:
-                topic = source.known_topic(name)
-                counts[name] = 0 if topic is None else len(topic.partitions)
-            self._plan, self._counts = found, counts
-
-        try:
-            _connection(self.flow.source).ask(plan)
         except BarnabasError as error:
             if self._plan is None or not error.retriable:
                 raise
-            self._plan.problems.append(f"flow {self.flow.name}: topics can't be compared: {error}")
-
-
-def _told(problems: Sequence[str]) -> Iterator[ReportRow]:
-    return (ReportRow(PROBLEM, message=each) for each in problems)
+            self._plan.problems = [f"flow {self.flow.name}: topics can't be compared: {error}"]
+            return
+        counts = {}
+        for name in found.flowing:
+            topic = source.known_topic(name)
+            counts[name] = 0 if topic is None else len(topic.partitions)
+        self._plan, self._counts = found, counts
 
 
 def _connection(end: ClusterEnd) -> ClusterConnection:

@@ -27,7 +27,7 @@ from barnabas.spark.source.source_use import SourceUse
 _SOURCE = "StreamingRelationV2"
 _ENDS = {"Project", "Aggregate"}
 """Nodes that pass on only the columns that they name."""
-_PASSES = {"Filter", "EventTimeWatermark"}
+_PASSES = {"Filter", "EventTimeWatermark", "CollectMetrics"}
 """Nodes that pass on all columns."""
 
 

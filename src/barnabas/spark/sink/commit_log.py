@@ -43,7 +43,7 @@ PREFIX = "barnabas-spark-"
 NO_BATCH = -1
 
 _PARTITIONS = 8
-_CONFIGS = {"cleanup.policy": "compact", "segment.bytes": "1048576"}
+_CONFIGS = {"cleanup.policy": "compact", "segment.bytes": "2097152"}
 _PAST_RUNS = 50
 _CHANGE_TIMEOUT_MS = 10_000
 

@@ -6,14 +6,17 @@ checkpoint (`barnabas.mirror.positions`).
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.configured_flow import ConfiguredFlow
 from barnabas.mirror.mirror_maker.connector_settings import COMPRESSIONS, connector_flow
+from barnabas.spark.mirror.mirror_query import SHARED_ROUND_S
+from barnabas.spark.mirror.mirror_reports import MirrorReports
 from barnabas.spark.pipelines.connectors.converters import converter_of
-from barnabas.spark.pipelines.connectors.driver_settings import check_spark, spark_conf
+from barnabas.spark.pipelines.connectors.driver_settings import check_spark, driver_conf, spark_conf
 from barnabas.spark.pipelines.connectors.kinds import MIRROR, MIRROR_SOURCE
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting, named_in
 from barnabas.spark.pipelines.connectors.shared_settings import COMMON, ONCE, check_common
@@ -38,6 +41,7 @@ _INSTEAD = {
 _CONVERTERS = ("key", "value", "header")
 _BOOLEAN = ("true", "false")
 _GROUP = "Mirror"
+ROUND = "round.seconds"
 
 
 def _setting(name: str, documentation: str, default: str | None = None) -> Setting:
@@ -82,6 +86,11 @@ OF_MIRRORS = [
     _setting("groups.exclude", "Groups that are left out. Default: those of tools."),
     _setting("replication.policy.class", "DefaultReplicationPolicy, or IdentityReplicationPolicy."),
     _setting("replication.policy.separator", "Between cluster and topic.", "."),
+    _setting(
+        "replication.policy.internal.topic.separator.enabled",
+        "Use the separator in names of internal topics too, not dots.",
+        "true",
+    ),
     _setting("replication.factor", "Of new topics. Default: that of the target's brokers."),
     _setting("sync.topic.configs.enabled", "Copy settings of topics.", "true"),
     _setting("config.properties.exclude", "Settings of topics that are not copied."),
@@ -90,6 +99,7 @@ OF_MIRRORS = [
     _setting("sync.group.offsets.interval.seconds", "How often groups are looked at.", "1"),
     _setting("emit.checkpoints.enabled", "Write checkpoints.", "true"),
     _setting("emit.heartbeats.enabled", "Write heartbeats.", "true"),
+    _setting("heartbeats.replication.enabled", "Copy heartbeats, whatever topics says.", "true"),
     _setting("refresh.topics.interval.seconds", "How often topics are compared.", "10"),
     _setting("provenance", "Mark records with the clusters they have passed.", "false"),
     _setting("start", "First record of new partitions: earliest or latest.", "earliest"),
@@ -97,7 +107,11 @@ OF_MIRRORS = [
     _setting("sync.quotas", "Copy quotas.", "false"),
     _setting("max.mb.per.second", "Limit of what is copied."),
     _setting("compression", f"Compress batches that are not: {', '.join(COMPRESSIONS)}."),
-    _setting("round.seconds", "How long tasks copy before they report.", "5"),
+    _setting(
+        ROUND,
+        "How long tasks keep their cores, before other connectors get their turn. Default: 5, and "
+        "3600 with spark.own=true. Between rounds nothing is copied for about a second.",
+    ),
 ]
 COMMON_OF_MIRRORS = [each for each in COMMON if each.name in _TAKEN or "converter" in each.name]
 
@@ -109,8 +123,10 @@ def is_mirror(config: Mapping[str, str]) -> bool:
 
 def flow_of(config: Mapping[str, str]) -> ConfiguredFlow:
     """The flow of a connector whose settings are right."""
-    found = connector_flow(config, commits_groups=config["connector.class"] == MIRROR)
-    return found.mirrored
+    found = connector_flow(config, commits_groups=config["connector.class"] == MIRROR).mirrored
+    if ROUND in config or driver_conf(config) is not None:
+        return found
+    return replace(found, flow=replace(found.flow, round_s=SHARED_ROUND_S))
 
 
 def check_mirror(config: Mapping[str, str]) -> ConfigErrors:
@@ -154,11 +170,12 @@ def mirror_pipeline(config: Mapping[str, str]) -> Pipeline:
     if errors:
         raise InvalidArgument("; ".join(errors.messages()))
     mirrored = flow_of(config)
+    flow, reports = mirrored.flow, MirrorReports(mirrored)
     return Pipeline(
         config.get("name", "connector"),
         _same,
-        {"source": MirrorSource(mirrored.flow, int(config.get("tasks.max", "1")))},
-        MirrorSink(mirrored),
+        {"source": MirrorSource(flow, int(config.get("tasks.max", "1")), reports)},
+        MirrorSink(flow.name, reports),
         conf=spark_conf(config),
     )
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from barnabas.errors import InvalidArgument
+from barnabas.security.secret_settings import is_secret
 from barnabas.spark.pipelines.definition.argument_values import argument_values
 
 SettingType: TypeAlias = Literal["STRING", "BOOLEAN", "INT", "LIST", "PASSWORD", "CLASS"]
@@ -20,9 +21,6 @@ Importance: TypeAlias = Literal["HIGH", "MEDIUM", "LOW"]
 _NOT_A_TEXT = {"expect"}
 _ITEM = re.compile(r"^\s*- `([\w`, ]+)`: (.*)$")
 _LIKENESS = 0.7
-_SECRET = re.compile(
-    r"password|secret|token|credential|jaas|access\.key|private\.key|(^|\.)(url|headers)$"
-)
 
 
 @dataclass(frozen=True)
@@ -164,11 +162,6 @@ def named_in(message: str, otherwise: str = "connector.class") -> str:
     """The setting that a message complains of, which it quotes or begins with."""
     found = re.match(r"Missing required setting '([^']+)'|([\w.-]+)(?::|=| ')", message)
     return otherwise if found is None else found[1] or found[2]
-
-
-def is_secret(name: str) -> bool:
-    """Whether the value of a setting is not shown: it is a password, or may have one in it."""
-    return _SECRET.search(name.replace("_", ".").lower()) is not None
 
 
 def _type_of(name: str, annotation: object) -> SettingType:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.errors import InvalidArgument
+from barnabas.security.secret_settings import is_secret
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE, kind_named, kinds
 from barnabas.spark.pipelines.connectors.mirrors import (
@@ -17,7 +18,7 @@ from barnabas.spark.pipelines.connectors.pipeline_files import (
     TAKEN,
     check_config,
 )
-from barnabas.spark.pipelines.connectors.settings import Setting, is_secret, settings_of
+from barnabas.spark.pipelines.connectors.settings import Setting, settings_of
 from barnabas.spark.pipelines.connectors.shared_settings import (
     COMMON,
     OF_BOTH,

@@ -28,6 +28,7 @@ from barnabas.spark.pipelines.expectations.expectation import (
 from barnabas.spark.pipelines.interval import is_period
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.pipelines.traces.carried_column import with_carried_traces
 from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.sessions.early_udf import allow_early_udfs
 from barnabas.spark.source.source_use import SourceUse
@@ -137,10 +138,16 @@ class Pipeline:
             raise InvalidArgument(
                 f"pipeline {self.name} has no streaming source: its rows would never change"
             )
+        if self.sink.writes_traces:
+            traced = [each for name, each in inputs.items() if self._has_traces(name)]
+            rows = with_carried_traces(rows, traced)
         try:
             return checked(rows, self.expect, None, rows.columns)
         except InvalidArgument as error:
             raise InvalidArgument(f"pipeline {self.name}: {error}") from error
+
+    def _has_traces(self, source: str) -> bool:
+        return source in self.sources and self.sources[source].has_traces
 
     def lean_rows(self, environment: Environment) -> DataFrame:
         """The result, with sources that make only the columns and rows that are used."""

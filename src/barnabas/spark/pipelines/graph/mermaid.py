@@ -1,6 +1,6 @@
 """The graph in Mermaid's language, which many sites draw from a code block."""
 
-from barnabas.spark.pipelines.graph.pipeline_graph import PIPELINE, PipelineGraph
+from barnabas.flow.graph import PIPELINE, PipelineGraph
 
 
 def mermaid(graph: PipelineGraph) -> str:

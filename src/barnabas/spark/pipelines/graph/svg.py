@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from html import escape
 from itertools import pairwise
 
-from barnabas.spark.pipelines.graph.layers import Layers, Slot, in_layers
-from barnabas.spark.pipelines.graph.pipeline_graph import PIPELINE, Edge, Node, PipelineGraph
+from barnabas.flow.graph import PIPELINE, Edge, Node, PipelineGraph
+from barnabas.flow.layers import Layers, Slot, in_layers
 
 _CHARACTER = 7.0
 _HEIGHT = 40

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.security.secret_settings import without_credentials
 from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
@@ -33,13 +34,16 @@ from barnabas.spark.pipelines.run.former_letters import replace_former_letters
 from barnabas.spark.pipelines.run.letter_counter import LetterCounter
 from barnabas.spark.pipelines.run.progress import OUTPUT_METRIC
 from barnabas.spark.pipelines.run.run_folder import RunFolder
-from barnabas.spark.pipelines.run.supervised_query import SupervisedQuery
+from barnabas.spark.pipelines.run.supervised_query import Status, SupervisedQuery
 
 _STATUS_INTERVAL_S = 1.0
 _POLL_S = 0.1
 _LAST_COUNT_S = 2.0
 _IDLE_WAIT_MS = 500
 """How long the sources of a pipeline together wait for rows before Spark asks again."""
+
+
+Report: TypeAlias = Callable[[list[Status]], None]
 
 
 class SparkGone(PipelineError):  # noqa: N818 - its name says what is wrong
@@ -58,7 +62,8 @@ class PipelineRun:
     fails is restarted, after a wait that doubles until a batch succeeds; at most `max_restarts`
     times in a row if that is given. With `keep_going`, a pipeline that can't be started is failed,
     and the others run; otherwise none is started. `security` has encryption and sign-in by Kafka's
-    names of settings, such as {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
+    names of settings, such as {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}. `report`
+    is given the statuses about once a second.
     """
 
     def __init__(
@@ -73,8 +78,10 @@ class PipelineRun:
         records: Records | None = None,
         keep_going: bool = False,
         security: Mapping[str, str] | None = None,
+        report: Report | None = None,
     ) -> None:
         self._spark = spark
+        self._report = report
         self._folder = folder
         self._once = once
         cluster = ClusterAddress(bootstrap_servers, security or {})
@@ -112,7 +119,7 @@ class PipelineRun:
                 except (InvalidArgument, PipelineError) as error:
                     errors.append(error)
                     if self._keep_going:
-                        query.give_up(str(error).removeprefix(f"pipeline {query.name}: "))
+                        query.give_up(_problem_of(query, error))
             if not self._keep_going or len(errors) == len(self.queries):
                 raise_all(errors)
             for query in self.queries:
@@ -135,6 +142,24 @@ class PipelineRun:
             raise
         query.start(time.time())
 
+    def replace(self, defined: Pipeline) -> None:
+        """Run this definition in place of the one of its name.
+
+        If it can't be run, the former one is started again if it ran, and this raises. If none ran,
+        it is one that has failed.
+        """
+        former = [q.pipeline for q in self.queries if q.name == defined.name and not q.is_over]
+        self.remove(defined.name)
+        problem = self._start_or_give_up(defined)
+        if problem is None:
+            return
+        if former:
+            self.remove(defined.name)
+            again = self._start_or_give_up(former[0])
+            if again is not None:
+                problem = f"{problem}; nor can the former definition be run again: {again}"
+        raise PipelineError(f"pipeline {defined.name}: {problem}")
+
     def check_definition(self, defined: Pipeline) -> None:
         """Raise if Spark refuses it."""
         self._check_rows(defined)
@@ -148,6 +173,10 @@ class PipelineRun:
         descriptor = self._locks.pop(name, None)
         if descriptor is not None:
             os.close(descriptor)
+
+    def end(self, name: str) -> None:
+        """Stop a pipeline, which stays in the run as one that has stopped."""
+        self._end([each for each in self.queries if each.name == name])
 
     def poll(self) -> None:
         """Restart failed pipelines whose wait is over, and write statuses. Call it often."""
@@ -217,6 +246,17 @@ class PipelineRun:
             self._counters[defined.name] = LetterCounter(topics)
         return query
 
+    def _start_or_give_up(self, defined: Pipeline) -> str | None:
+        """Add it, as one that has failed if it can't be run; returns why."""
+        query = self._add(defined)
+        try:
+            self._prepare(query)
+        except (InvalidArgument, PipelineError) as error:
+            query.give_up(_problem_of(query, error))
+        else:
+            query.start(time.time())
+        return query.error if query.state == "failed" else None
+
     def _prepare(self, query: SupervisedQuery) -> None:
         """Lock a pipeline and check its definition."""
         self._locks[query.name] = self._folder.lock(query.name)
@@ -285,6 +325,7 @@ class PipelineRun:
 
     def _write_status(self, now: float) -> None:
         self._status_written = now
+        written = []
         for query in self.queries:
             # The status of an earlier run, or of the process that runs it, stays.
             if query.state == "new" or query.name not in self._locks:
@@ -294,9 +335,29 @@ class PipelineRun:
                 "pid": os.getpid(),
                 "updated": now,
                 "defined_in": str((query.pipeline.defined_in or Path()).resolve()),
+                "folder": str(self._folder.folder),
                 "checkpoint": self._folder.checkpoint_of(query.name),
+                **_places(query.pipeline),
             }
             self._folder.write_status(query.name, status)
+            written.append(status)
+        if self._report is not None:
+            self._report(written)
+
+
+def _problem_of(query: SupervisedQuery, error: BarnabasError) -> str:
+    return str(error).removeprefix(f"pipeline {query.name}: ")
+
+
+def _places(defined: Pipeline) -> Status:
+    """What a pipeline reads and writes, for those who draw it."""
+    reads = dict.fromkeys(place for each in defined.sources.values() for place in each.places)
+    letters = [each.dead_letter_topic for each in defined.sources.values()]
+    return {
+        "reads": [(kind, without_credentials(name)) for kind, name in reads],
+        "writes": [(kind, without_credentials(name)) for kind, name in defined.sink.places],
+        "dead_letter_topics": sorted({each for each in letters if each is not None}),
+    }
 
 
 def _idle_wait_ms(defined: Pipeline) -> int:

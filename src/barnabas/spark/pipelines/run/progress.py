@@ -10,6 +10,7 @@ from typing import Any
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
 from barnabas.spark.pipelines.run.lag_time import LagTime
+from barnabas.spark.pipelines.traces.sampled_traces import read_traces
 
 OUTPUT_METRIC = "barnabas_output"
 """The name under which a query counts the rows that it gives to its sink."""
@@ -33,8 +34,12 @@ class Batch:
     watermark: str | None
     state_rows: int
     state_bytes: int
+    read: Mapping[str, int] = field(default_factory=dict)
+    """How many records of each topic it included."""
     expectations: Mapping[str, RuleCount] = field(default_factory=dict)
     """Rows that passed and failed each rule, by the rule's label."""
+    traces: tuple[str, ...] = ()
+    """Some of the traces that its records belong to, as their headers `traceparent` have them."""
 
     @property
     def ended(self) -> float:
@@ -68,7 +73,9 @@ def read_batch(report: Mapping[str, Any]) -> Batch:
         watermark=None if watermark == _NO_WATERMARK else watermark,
         state_rows=sum(each.get("numRowsTotal", 0) for each in operators),
         state_bytes=sum(each.get("memoryUsedBytes", 0) for each in operators),
+        read=_read(report.get("sources", [])),
         expectations=read_counts(observed),
+        traces=read_traces(observed),
     )
 
 
@@ -83,6 +90,17 @@ def _records(sources: list[Mapping[str, Any]]) -> tuple[int, int] | None:
                 min(end.get(each, 0), offset) for each, offset in latest.items()
             )
     return None if there is None or read is None else (there, read)
+
+
+def _read(sources: list[Mapping[str, Any]]) -> dict[str, int]:
+    """Offsets that a batch went on by, for each topic; two sources may read the same."""
+    found: dict[str, int] = {}
+    for source in sources:
+        began, ended = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+        for (topic, partition), end in (ended or {}).items():
+            records = max(0, end - (began or {}).get((topic, partition), 0))
+            found[topic] = found.get(topic, 0) + records
+    return found
 
 
 def _offsets(value: Any) -> dict[tuple[str, str], int] | None:
@@ -136,12 +154,24 @@ class Progress:
 
     def rates(self, now: float) -> tuple[float, float]:
         """Rows per second, in and out, over the last seconds."""
-        while self._recent and self._recent[0].ended < now - _WINDOW_S:
-            self._recent.popleft()
-        recent = list(self._recent)
-        if not recent:
-            return 0.0, 0.0
-        # After a long time without batches, the next one does not lower the rate.
-        span_s = max(now - recent[0].began, 1.0)
+        recent, span_s = self._of_last_seconds(now)
         rows_in = sum(batch.rows_in for batch in recent)
         return rows_in / span_s, sum(batch.rows_out for batch in recent) / span_s
+
+    def topic_rates(self, now: float) -> dict[str, float]:
+        """Records per second that were read of each topic, over the last seconds."""
+        recent, span_s = self._of_last_seconds(now)
+        read: dict[str, float] = dict.fromkeys(self.last.read if self.last else (), 0.0)
+        for batch in recent:
+            for topic, records in batch.read.items():
+                read[topic] = read.get(topic, 0.0) + records / span_s
+        return read
+
+    def _of_last_seconds(self, now: float) -> tuple[list[Batch], float]:
+        # Between two long batches the rate is that of the last one, and not 0.
+        usual_s = 2 * self.last.duration_ms / 1000 if self.last is not None else 0.0
+        while self._recent and self._recent[0].ended < now - max(_WINDOW_S, usual_s):
+            self._recent.popleft()
+        recent = list(self._recent)
+        # After a long time without batches, the next one does not lower the rate.
+        return recent, max(now - recent[0].began, 1.0) if recent else 1.0

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.logger import PySparkLogger
 
 _CONFIG = """rootLogger.level = warn
@@ -44,6 +45,9 @@ def keep_errors_quiet() -> None:
     Other warnings are shown if no handler is installed, as Python does by default.
     """
     silence_query_errors()
+    for server in (AccumulatorTCPServer, AccumulatorUnixServer):
+        # It prints where it was when Spark's process died, which is said in other words too.
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
     if not logging.root.handlers:
         shown = logging.StreamHandler()
         shown.setLevel(logging.WARNING)

@@ -16,6 +16,7 @@ from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, label_of
 from barnabas.spark.pipelines.run.progress import Progress, is_of_a_batch, read_batch
 from barnabas.spark.pipelines.run.restart_policy import RestartPolicy
+from barnabas.spark.pipelines.traces.batch_span import record_batch_span
 
 Status: TypeAlias = dict[str, Any]
 State: TypeAlias = Literal["new", "running", "waiting", "done", "stopped", "failed"]
@@ -37,6 +38,8 @@ class SupervisedQuery:
         self.state: State = "new"
         self.progress = Progress()
         self.error: str | None = None
+        self.failed_at: float | None = None
+        """When it last failed."""
         self.restarts = 0
         self._start = start
         self._query: StreamingQuery | None = None
@@ -74,7 +77,7 @@ class SupervisedQuery:
         try:
             self._query = self._start()
         except (AnalysisException, IllegalArgumentException, InvalidArgument) as error:
-            self.error, self.state = reason_of(error), "failed"
+            self.error, self.state, self.failed_at = reason_of(error), "failed", now
         except (PySparkException, BarnabasError) as error:
             self._failed(error, now)
         else:
@@ -133,6 +136,9 @@ class SupervisedQuery:
             "expectations": self._expectations(),
             "rows_in_per_s": round(rate_in, 1),
             "rows_out_per_s": round(rate_out, 1),
+            "read_per_s": {
+                topic: round(rate, 1) for topic, rate in self.progress.topic_rates(now).items()
+            },
             "lag": last and last.lag,
             "lag_s": self._lag_s(now),
             "watermark": self.progress.watermark,
@@ -140,6 +146,7 @@ class SupervisedQuery:
             "state_bytes": last and last.state_bytes,
             "restarts": self.restarts,
             "error": self.error,
+            "failed_at": self.failed_at,
             "next_start": self.next_start,
         }
 
@@ -190,9 +197,17 @@ class SupervisedQuery:
             self._last_reported = batch.number
             self._backoff.reset()
             self.progress.add(batch)
+            record_batch_span(
+                self.name,
+                batch.number,
+                batch.began,
+                batch.ended,
+                (batch.rows_in, batch.rows_out),
+                batch.traces,
+            )
 
     def _failed(self, error: BaseException, now: float) -> None:
-        self.error = reason_of(error)
+        self.error, self.failed_at = reason_of(error), now
         cause = known_cause(str(error))
         wait_s = self._backoff.next_s("counted" if cause is None else cause.retry)
         if wait_s is None:
@@ -208,6 +223,7 @@ def status_of_bad_definition(name: str, error: str) -> Status:
     unknown = (
         *("started", "batch", "batch_ended", "batch_duration_ms", "lag", "lag_s", "watermark"),
         *("rows_in_per_s", "rows_out_per_s", "state_rows", "state_bytes", "next_start"),
+        "failed_at",
     )
     return {
         "pipeline": name,
@@ -215,5 +231,6 @@ def status_of_bad_definition(name: str, error: str) -> Status:
         **dict.fromkeys(numbers, 0),
         **dict.fromkeys(unknown),
         "expectations": [],
+        "read_per_s": {},
         "error": error,
     }

@@ -27,6 +27,9 @@ class Sink(PipelineEnd):
     recovers: ClassVar[bool] = True
     """Whether it continues from a checkpoint; otherwise every run starts from the beginning."""
 
+    writes_traces: ClassVar[bool] = False
+    """Whether it writes the trace headers of rows (`traces.trace_column`)."""
+
     @property
     def modes(self) -> tuple[OutputMode, ...]:
         """The output modes that it takes."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -14,6 +14,7 @@ from barnabas.spark.pipelines.argument_names import write_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink
+from barnabas.spark.pipelines.traces.trace_column import TRACE_COLUMN, is_trace_column
 
 _METADATA = ("headers", "topic", "partition")
 
@@ -21,6 +22,8 @@ _METADATA = ("headers", "topic", "partition")
 @dataclass(frozen=True)
 class TopicSink(Sink):
     """A topic. See `to_topic`."""
+
+    writes_traces: ClassVar[bool] = True
 
     topic: str
     key: tuple[str, ...] = ()
@@ -72,14 +75,17 @@ class TopicSink(Sink):
 
     def records(self, rows: DataFrame) -> DataFrame:
         """The rows as the connector takes them."""
-        metadata = [name for name in _METADATA if name in rows.columns and _are_records(rows)]
+        own = [each.name for each in rows.schema.fields if not is_trace_column(each)]
+        metadata = [name for name in _METADATA if name in own and _are_records(own)]
         if self.topic_per_row and "topic" not in metadata:
             raise InvalidArgument(
                 "topic_per_row needs the columns topic and value, and may have key, headers and "
-                f"partition; the rows have {', '.join(rows.columns)}"
+                f"partition; the rows have {', '.join(own)}"
             )
         columns = [self._topic() if name == "topic" else F.col(name) for name in metadata]
-        return rows.select(*self._key(rows), _value(rows, metadata).alias("value"), *columns)
+        if len(own) < len(rows.columns) and "headers" not in metadata:
+            columns.append(F.col(TRACE_COLUMN).alias("headers"))
+        return rows.select(*self._key(rows, own), _value(rows, own).alias("value"), *columns)
 
     def _topic(self) -> Column:
         """The topic column; the connector uses it if the option `topic` is not set."""
@@ -88,9 +94,9 @@ class TopicSink(Sink):
         own = F.concat(F.col("topic"), F.lit(self.suffix))
         return F.coalesce(own, F.lit(self.topic)).alias("topic")
 
-    def _key(self, rows: DataFrame) -> list[Column]:
+    def _key(self, rows: DataFrame, own: Sequence[str]) -> list[Column]:
         if not self.key:
-            has_key = _are_records(rows) and "key" in rows.columns
+            has_key = _are_records(own) and "key" in own
             return [_as_bytes(rows, "key").alias("key")] if has_key else []
         if len(self.key) == 1:
             return [_as_bytes(rows, self.key[0]).alias("key")]
@@ -118,14 +124,14 @@ def to_topic(
     return TopicSink(topic, keys, exactly_once, checked, topic_per_row)
 
 
-def _are_records(rows: DataFrame) -> bool:
-    return "value" in rows.columns and set(rows.columns) <= {"key", "value", *_METADATA}
+def _are_records(columns: Sequence[str]) -> bool:
+    return "value" in columns and set(columns) <= {"key", "value", *_METADATA}
 
 
-def _value(rows: DataFrame, metadata: Sequence[str]) -> Column:
-    if _are_records(rows):
+def _value(rows: DataFrame, own: Sequence[str]) -> Column:
+    if _are_records(own):
         return _as_bytes(rows, "value")
-    whole = F.struct(*(name for name in rows.columns if name not in metadata))
+    whole = F.struct(*own)
     return F.to_json(whole, {"ignoreNullFields": "false"}).cast("binary")
 
 

@@ -15,6 +15,7 @@ from barnabas.spark.pipelines.formats.value_format import FormatName, ValueForma
 from barnabas.spark.pipelines.formats.values import value_format
 from barnabas.spark.pipelines.pipeline_end import resolved_path
 from barnabas.spark.pipelines.sources.feed import Fed, Record
+from barnabas.spark.pipelines.traces.trace_column import trace_column
 from barnabas.spark.source.record_decoding import PREFIX, RecordDecoding, Undecodable
 from barnabas.spark.source.schema import schema_of
 
@@ -37,10 +38,12 @@ def values_of(name: FormatName, schema: str | StructType) -> ValueFormat:
         return values
 
 
-def kept_columns(key: str | None, record: Sequence[str]) -> list[Column]:
+def kept_columns(key: str | None, record: Sequence[str], *, traces: bool = False) -> list[Column]:
     """Columns of a record that are kept in addition to those of its value."""
     kept = [] if key is None else [key_text().alias(key)]
-    return [*kept, F.struct(*record).alias("record")] if record else kept
+    if record:
+        kept.append(F.struct(*record).alias("record"))
+    return [*kept, trace_column(F.col("headers"))] if traces else kept
 
 
 def key_text(column: str = "key") -> Column:
@@ -67,6 +70,8 @@ def shaped(
     key: str | None,
     record: Sequence[str],
     carried: Sequence[str] = (),
+    *,
+    traces: bool = False,
 ) -> DataFrame:
     """Rows of a reader with the columns that a source promises.
 
@@ -82,6 +87,8 @@ def shaped(
         kept.append(F.struct(*parts).alias("record"))
     of_value = [_column(each.name, each, known) for each in decoding.values.fields.fields]
     kept += [of_record[name].alias(PREFIX + name) for name in carried]
+    if traces:
+        kept.append(trace_column(of_record["headers"]))
     return rows.select(*kept, *of_value)
 
 

@@ -41,6 +41,11 @@ class Source(PipelineEnd):
         yield from ()
 
     @property
+    def has_traces(self) -> bool:
+        """Whether its rows have the trace headers of their records (`traces.trace_column`)."""
+        return False
+
+    @property
     def expectations(self) -> Sequence[Expectation]:
         """Rules for its rows, which `load` applies."""
         return ()

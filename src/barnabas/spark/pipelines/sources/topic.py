@@ -50,8 +50,11 @@ from barnabas.spark.pipelines.sources.record_schema import (
 )
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
+from barnabas.spark.pipelines.traces.sampled_traces import with_sampled_traces
+from barnabas.spark.pipelines.traces.trace_column import TRACE_COLUMN, trace_column
 from barnabas.spark.source.positions import OTHERS
 from barnabas.spark.source.record_decoding import RecordDecoding, Undecodable
+from barnabas.tracing import is_tracing
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class TopicSource(Source):
     expect: tuple[Expectation, ...] = ()
     pattern: bool = False
     """Whether `topic` is a regular expression."""
+    traces: bool = False
+    """Whether rows have the trace headers of their records."""
 
     def __post_init__(self) -> None:
         _check_record(self.record)
@@ -131,6 +136,8 @@ class TopicSource(Source):
         rows = with_expectations(
             self._load(environment), self, environment, self._letters(environment, "expectations")
         )
+        if self.traces and is_tracing():
+            rows = with_sampled_traces(rows, environment.source)
         return with_watermark(rows, self.watermark)
 
     def _load(self, environment: Environment) -> DataFrame:
@@ -138,7 +145,12 @@ class TopicSource(Source):
         if values is None:
             records = self._records(environment, ALL_COLUMNS.names)
             rows = records if self.key is None else records.withColumn(self.key, key_text())
-            return rows.select("*", *carried_columns(self._carried))
+            traces = [trace_column(F.col("headers"))] if self.traces else []
+            return rows.select("*", *carried_columns(self._carried), *traces)
+        if self.traces and TRACE_COLUMN in values.fields.names:
+            raise InvalidArgument(
+                f"traces=True adds a column {TRACE_COLUMN}, and the schema has one of that name"
+            )
         if isinstance(values, JsonValues) and values.needs_spark:
             return self._load_by_spark(environment, values)
         decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
@@ -148,26 +160,25 @@ class TopicSource(Source):
             decoding = decoding.using(*used)
         options = self._read_options(environment)
         rows = environment.records.decoded(environment.spark, self.topic, decoding, options)
-        return shaped(rows, decoding, self.key, self.record, self._carried)
+        return shaped(rows, decoding, self.key, self.record, self._carried, traces=self.traces)
 
     def _decoding(
         self, environment: Environment, values: ValueFormat, undecodable: Undecodable
     ) -> RecordDecoding:
-        wanted = (*self.record, *self._carried)
+        wanted = (*self.record, *self._carried, *self._trace_columns)
         return record_decoding(values, self.key, wanted, undecodable, environment.spark)
 
     def _load_by_spark(self, environment: Environment, values: JsonValues) -> DataFrame:
         target = self._letters(environment)
+        kept = kept_columns(self.key, self.record, traces=self.traces)
         if target is not None:
             records = self._records(environment, [*self.record, *COLUMNS])
-            rows = decoded_or_dead(
-                records, values, [*kept_columns(self.key, self.record), *carried_columns(COLUMNS)]
-            )
+            rows = decoded_or_dead(records, values, [*kept, *carried_columns(COLUMNS)])
             return without_dead(rows, F.col(REASON), target, carried_record(rows)).drop(REASON)
         place = () if self._skips else PLACE  # for the error message
         key = () if self.key is None else ("key",)
-        records = self._records(environment, [*key, *self.record, *place, "value"])
-        return decoded(records, values, kept_columns(self.key, self.record), skip=self._skips)
+        wanted = [*key, *self.record, *self._trace_columns, *place, "value"]
+        return decoded(self._records(environment, wanted), values, kept, skip=self._skips)
 
     def load_undecodable(self, environment: Environment) -> DataFrame:
         """The records that `load` leaves out, as records for a dead-letter topic.
@@ -249,6 +260,15 @@ class TopicSource(Source):
         """Columns of the record that rows carry until their rules are applied."""
         return COLUMNS if sends_dead_letters(self.expect) else ()
 
+    @property
+    def has_traces(self) -> bool:
+        return self.traces
+
+    @property
+    def _trace_columns(self) -> tuple[str, ...]:
+        """What traces are read from."""
+        return ("headers",) if self.traces else ()
+
     def problems(self) -> Iterator[SourceError]:
         yield from schema_problems(self.format, self.schema)
 
@@ -288,6 +308,7 @@ def from_topic(
     skip_undecodable: bool = False,
     starting_offsets: str = "earliest",
     pattern: bool = False,
+    traces: bool = False,
     expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> TopicSource:
@@ -304,6 +325,7 @@ def from_topic(
     - `dead_letters`: the topic for records that can't be decoded; without it they are an error.
     - `skip_undecodable`: skip them instead, for example if another pipeline on the same topic sends
       them to its dead letters.
+    - `traces`: carry the trace headers of records to those that the pipeline makes of them.
     - `expect`: rules for the rows (`expect`).
     - `options`: more options of the connector; `__` stands for a dot.
     """
@@ -320,6 +342,7 @@ def from_topic(
         read_options(from_topic, topic, starting_offsets, options, pattern=pattern),
         checked_rules(expect),
         pattern,
+        traces,
     )
 
 

@@ -1,0 +1,354 @@
+"""`barnabas.App`: functions that handle records."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from barnabas.app.asgi import AppLifespan, Asgi
+from barnabas.app.clock import SystemClock
+from barnabas.app.cluster_connections import ClusterConnections
+from barnabas.app.durations import Duration, seconds
+from barnabas.app.handler import FailureName, Handler, Middleware
+from barnabas.app.retry_policy import BackoffChoice, retry_policy
+from barnabas.app.runners.whole_topic import Offsets
+from barnabas.app.running import Running
+from barnabas.app.serving import AppPages, metrics_of
+from barnabas.app.timers import Timer
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.offsets.offset_spec import Where
+from barnabas.client.producer.sent_record import Delivery
+from barnabas.errors import InvalidArgument
+from barnabas.records.message import Message
+from barnabas.records.record import Header
+
+if TYPE_CHECKING:
+    from barnabas.app.testing import TestRun
+
+F = TypeVar("F", bound=Callable[..., Any])
+Lifespan = Callable[["App"], AbstractAsyncContextManager[Any]]
+
+
+class App:
+    """Handles records with functions: typed, side by side, retried.
+
+        app = barnabas.App("localhost:9092")
+
+        @app.handler("orders", group="billing", retries=3, dead_letters="orders-dead")
+        async def bill(order: Order) -> None: ...
+
+    Run it with `barnabas app run orders:app`, `app.run()`, `await app.serve()`, or inside FastAPI
+    with `app.lifespan_of()`, inside Django with `app.asgi()`; test it with `app.test()`.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: BootstrapServers = "localhost:9092",
+        *,
+        title: str = "barnabas",
+        lifespan: Lifespan | None = None,
+        security: Mapping[str, SecurityValue] | None = None,
+        consumer_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Nothing connects before it runs.
+
+        - `lifespan`: an async context manager function of the application, for database pools and
+          the like: what it yields is `app.state`.
+        - `consumer_options`: options of the handlers' consumers, such as
+          {"group_protocol": "consumer"}.
+        """
+        self.title = title
+        self.bootstrap_servers = bootstrap_servers
+        self.security = security
+        self.consumer_options = dict(consumer_options or {})
+        self.lifespan = lifespan
+        self.state: Any = None
+        self.handlers: dict[str, Handler] = {}
+        self.timers: list[Timer] = []
+        self.middlewares: list[Middleware] = []
+        self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
+        """For tests: another function in the place of a dependency."""
+        self.runs_timers = True
+        """Whether this process calls timers: `app run --workers` has the first worker do so."""
+        self._running: Running | None = None
+
+    # -- what it does --------------------------------------------------------------------------
+
+    def handler(
+        self,
+        topics: str | Iterable[str],
+        *,
+        group: str | None,
+        retries: int = 0,
+        backoff: BackoffChoice = "exponential",
+        retry_topics: Sequence[Duration] = (),
+        dead_letters: str | None = None,
+        on_failure: FailureName = "stop",
+        concurrency: int = 1,
+        produces: str | None = None,
+        exactly_once: bool = False,
+        share: bool = False,
+        max_batch: int = 500,
+        start: Where | Offsets | None = None,
+        transaction_timeout_s: float = 60.0,
+        name: str | None = None,
+    ) -> Callable[[F], F]:
+        """Have a function handle the records of topics, as a member of a consumer group.
+
+        - `group`: None for no group: every process handles all records, from `start` on, after each
+          start. It is ready, and other handlers begin, when it has handled all that was there.
+        - `retries`: further attempts after a failure, with the pauses of `backoff`: "exponential",
+          a duration ("1s"), or one for each. The records behind it wait, those of the same key
+          with `concurrency`.
+        - `retry_topics`: pauses such as ("30s", "10m"), each with a topic (`orders.retry.30s`) that
+          a failed record waits in, while others go on.
+        - `dead_letters`: a topic for records that fail to the end, or can't be decoded. Without:
+          `on_failure`, "stop" the application or "skip" the record.
+        - `concurrency`: how many records are handled at a time, of different keys.
+        - `produces`: the topic for what the function returns; None is not sent. The same in the
+          annotation: `-> Annotated[Invoice, SentTo("invoices")]`.
+        - `exactly_once`: results and offsets in one transaction.
+        - `share`: the group is a share group: any worker gets any record, in any order, and brokers
+          count deliveries. `retries` are further deliveries, to any worker.
+        - `max_batch`: records in a batch, if the function takes a list, or in a transaction.
+        - `start`: where to start without a committed offset: "earliest", which is the default,
+          "latest" or a datetime. Without a group, also a function that gives the first offset of
+          each partition, as a dict; it is called at the start, after the lifespan was entered.
+        - `transaction_timeout_s`: the broker rolls back a transaction that takes longer. Slow
+          functions get fewer records in a transaction, so that it takes half of that at most.
+        """
+
+        def register(function: F) -> F:
+            made = Handler(
+                name or function.__name__,
+                function,
+                (topics,) if isinstance(topics, str) else tuple(topics),
+                group,
+                retry_policy(retries, backoff, retry_topics),
+                dead_letters=dead_letters,
+                on_failure=on_failure,
+                concurrency=concurrency,
+                produces=produces,
+                exactly_once=exactly_once,
+                share=share,
+                max_batch=max_batch,
+                start=start,
+                transaction_timeout_s=transaction_timeout_s,
+                description=(function.__doc__ or "").strip(),
+            )
+            self._add(made)
+            return function
+
+        return register
+
+    def _add(self, made: Handler) -> None:
+        if not made.topics or not all(made.topics):
+            raise InvalidArgument(f"handler {made.name}: name a topic")
+        if made.name in self.handlers:
+            raise InvalidArgument(f'a handler {made.name} exists; give this one a name="..."')
+        for other in self.handlers.values():
+            both = set(other.topics) & set(made.topics)
+            if made.group is not None and other.group == made.group and both:
+                raise InvalidArgument(
+                    f"handlers {other.name} and {made.name} would share the records of "
+                    f"{', '.join(sorted(both))} in group {made.group}; give one another group"
+                )
+        self.handlers[made.name] = made
+
+    def every(self, period: Duration) -> Callable[[F], F]:
+        """Call a function again and again: `@app.every("10s")`."""
+        every_s = seconds(period, "every")
+        if not every_s:
+            raise InvalidArgument("every(0): the pause between two calls is more than 0")
+
+        def register(function: F) -> F:
+            self.timers.append(Timer(function.__name__, function, every_s))
+            return function
+
+        return register
+
+    def middleware(self, function: Middleware) -> Middleware:
+        """Call a coroutine function around each attempt: `await call_next(message)`.
+
+        The first one that is registered is the outermost. Batches and tables have none.
+        """
+        self.middlewares.append(function)
+        return function
+
+    # -- running -------------------------------------------------------------------------------
+
+    def run(self, *, http: tuple[str, int] | None = None) -> None:
+        """Run until Ctrl-C or SIGTERM; what is being handled is finished."""
+        asyncio.run(self.serve(http=http))
+
+    async def serve(self, *, http: tuple[str, int] | None = None) -> None:
+        """The same in a loop that runs already.
+
+        `http` is a host and a port for `/livez`, `/readyz` and `/metrics`.
+        """
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        with suppress(RuntimeError, ValueError):  # not in the main thread
+            for each in signals:
+                loop.add_signal_handler(each, stop.set)
+        pages = AppPages(self)
+        try:
+            if http is not None:
+                await pages.start(*http)
+            async with self._opened() as running:  # whose end no signal cuts short
+                await _run_until(stop, running)
+        finally:
+            await pages.close()
+            with suppress(RuntimeError, ValueError):
+                for each in signals:
+                    loop.remove_signal_handler(each)
+
+    @asynccontextmanager
+    async def started(self) -> AsyncIterator[Running]:
+        """Run as long as the block lasts; leaving it finishes what is being handled.
+
+        async with app.started(): ...
+        """
+        async with self._opened() as running:
+            await running.start()
+            yield running
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Running]:
+        """To be started; stopped at the end, also if the start fails."""
+        if self._running is not None:
+            raise InvalidArgument("this application runs already")
+        connections = ClusterConnections(
+            self.bootstrap_servers, self.title, self.security, self.consumer_options
+        )
+        running = self._running = Running(self, connections, SystemClock())
+        try:
+            yield running
+        finally:
+            try:
+                await running.stop()
+            finally:
+                self._running = None
+
+    def lifespan_of(self) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+        """For FastAPI and Starlette: `FastAPI(lifespan=app.lifespan_of())`."""
+
+        @asynccontextmanager
+        async def lifespan(_: Any) -> AsyncIterator[None]:
+            async with self.started():
+                yield
+
+        return lifespan
+
+    def asgi(self, inner: Asgi) -> Asgi:
+        """For Django, and any other ASGI service: `application = app.asgi(application)`.
+
+        The handlers run as long as the server does. The server has to support lifespan events, as
+        uvicorn, hypercorn and granian do.
+        """
+        return AppLifespan(self, inner)
+
+    def test(self) -> "TestRun":
+        """Run the handlers in memory, with a clock that the test moves."""
+        from barnabas.app.testing import TestRun
+
+        return TestRun(self)
+
+    # -- while it runs -------------------------------------------------------------------------
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all handlers were started."""
+        return self._running is not None and self._running.is_ready
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What a handler has failed by, if one has."""
+        return None if self._running is None else self._running.failure()
+
+    def metrics(self) -> str:
+        """The metrics of all handlers, in the text format of Prometheus."""
+        return metrics_of(self).decode()
+
+    async def send(
+        self,
+        topic: str,
+        value: Any,
+        key: str | bytes | None = None,
+        *,
+        headers: Sequence[Header] = (),
+    ) -> Delivery:
+        """Send a record from a timer, a web endpoint or the lifespan; returns when it is stored.
+
+        The value is encoded by its type. In a handler, what `produces` sends belongs to the record
+        (and to its transaction with `exactly_once`); what is sent here does not.
+        """
+        if self._running is None:
+            raise InvalidArgument(
+                "the application does not run: send while it does, in a handler, a timer, or "
+                "`async with app.started()`"
+            )
+        return await self._running.send(topic, value, key, headers)
+
+    async def until_handled(self, handler: str, record: Delivery | Message) -> None:
+        """Wait until a handler without a group has handled a record.
+
+        One that was sent, so that a client reads what it has written (`await app.send(...)`), or
+        the `Message` that another handler has.
+        """
+        self._runners(handler)
+        assert self._running is not None
+        partition = TopicPartition(record.topic, record.partition)
+        await self._running.until_handled(handler, partition, record.offset)
+
+    async def pause(self, handler: str) -> None:
+        """Read no other records for this handler until `resume`; what it has read is finished."""
+        for runner, source in self._runners(handler):
+            runner.is_paused = True
+            if source is not None and source.assignment:
+                await source.pause()
+
+    async def resume(self, handler: str) -> None:
+        """Go on with a paused handler."""
+        for runner, source in self._runners(handler):
+            runner.is_paused = False
+            if source is not None and source.assignment:
+                await source.resume()
+
+    async def rewind(self, handler: str, when: datetime | None = None) -> None:
+        """Handle the records since `when` again, or all: those that this process reads.
+
+        What is being handled is finished before. In the handler itself it returns at once.
+        """
+        await self._runners(handler)[0][0].rewinds.ask(when)
+
+    def _runners(self, handler: str) -> list[tuple[Any, Any]]:
+        if self._running is None:
+            raise InvalidArgument("the application does not run")
+        if handler not in self._running.runners:
+            known = ", ".join(self.handlers) or "none"
+            raise InvalidArgument(f"no handler is named {handler!r}; there are: {known}")
+        return self._running.runners[handler]
+
+
+async def _run_until(stop: asyncio.Event, running: Running) -> None:
+    """Until it has failed, which is raised, or is to stop."""
+
+    async def start_and_wait() -> None:
+        await running.start()
+        await running.wait()
+
+    waiting = asyncio.ensure_future(start_and_wait())
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        waiting.cancel()
+        with suppress(asyncio.CancelledError):
+            await waiting

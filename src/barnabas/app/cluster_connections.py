@@ -1,0 +1,115 @@
+"""Clients of a cluster, for the handlers of an application."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from barnabas import aio
+from barnabas.app.ports import Jobs, Revoke, Sink, Source
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.offsets.offset_spec import Where
+from barnabas.errors import BarnabasError, BrokerError
+
+_LIMIT = "max.message.bytes"
+_HEADER_BYTES = 64 * 1024
+_DELIVERIES = 5
+
+
+class ClusterConnections:
+    """`options` are those of the consumers, such as group_protocol or session_timeout_ms."""
+
+    def __init__(
+        self,
+        bootstrap_servers: BootstrapServers,
+        client_id: str,
+        security: Mapping[str, SecurityValue] | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.security = security
+        self.client_id = client_id
+        self._options = dict(options)
+
+    def source(
+        self,
+        topics: Sequence[str],
+        group: str | None,
+        *,
+        commit: str,
+        start: Where | None,
+        on_revoked: Revoke | None,
+        on_lost: Revoke | None,
+    ) -> Source:
+        options: dict[str, Any] = {"commit_interval_ms": 1_000, **self._options}
+        if start is not None:
+            options["start"] = start
+        consumer = aio.Consumer(
+            self.bootstrap_servers,
+            topics,
+            group=group,
+            commit=cast("Any", commit),
+            on_revoked=on_revoked,
+            on_lost=on_lost,
+            client_id=self.client_id,
+            security=self.security,
+            **options,
+        )
+        return cast("Source", consumer)
+
+    def jobs(self, topics: Sequence[str], group: str, *, prefetch: int, start: Any) -> Jobs:
+        queue = aio.Queue(
+            self.bootstrap_servers,
+            topics,
+            group=group,
+            start=start or "earliest",
+            prefetch=prefetch,
+            client_id=self.client_id,
+            security=self.security,
+        )
+        return cast("Jobs", queue)
+
+    async def delivery_limit(self, group: str) -> int:
+        """The setting of the group; Kafka's default if it can't be read."""
+        try:
+            async with aio.Admin(
+                self.bootstrap_servers, client_id=self.client_id, security=self.security
+            ) as admin:
+                found = (await admin.configs(group=group)).get("share.delivery.count.limit")
+        except BarnabasError:
+            found = None
+        return int(found.value) if found is not None and found.value else _DELIVERIES
+
+    def sink(
+        self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
+    ) -> Sink:
+        producer = aio.Producer(
+            self.bootstrap_servers,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=max(1, round(transaction_timeout_s * 1000)),
+            client_id=self.client_id,
+            security=self.security,
+        )
+        return cast("Sink", producer)
+
+    async def ensure_topics(self, like: dict[str, str]) -> None:
+        if not like:
+            return
+        async with aio.Admin(
+            self.bootstrap_servers, client_id=self.client_id, security=self.security
+        ) as admin:
+            known = await admin.topics()
+            for name, pattern in like.items():
+                if name in known:
+                    continue
+                count = len(known[pattern].partitions) if pattern in known else 1
+                configs = await _room_for_headers(admin, pattern) if pattern in known else {}
+                await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
+
+
+async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int]:
+    """A dead letter has more headers than its record, which may be as large as allowed."""
+    try:
+        limit = (await admin.configs(topic=pattern))[_LIMIT].value
+    except (BrokerError, KeyError):  # it is not allowed to ask, or the broker does not say
+        return {}
+    return {} if limit is None else {_LIMIT: int(limit) + _HEADER_BYTES}

@@ -1,0 +1,152 @@
+"""One handler: its function, and what `App.handler` was given for it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args, get_origin
+
+from barnabas.app.arguments import Invocation, Takes
+from barnabas.app.outgoing import Outgoing, Results
+from barnabas.app.retry_policy import RetryPolicy
+from barnabas.app.runners.whole_topic import Offsets
+from barnabas.app.statistics import HandlerStatistics
+from barnabas.client.offsets.offset_spec import Where
+from barnabas.errors import InvalidArgument
+from barnabas.records.message import Message
+
+FailureName: TypeAlias = Literal["stop", "skip"]
+Next = Callable[[Message], Awaitable[Any]]
+Middleware = Callable[[Message, Next], Awaitable[Any]]
+
+
+@dataclass
+class Handler:
+    """What is known before anything runs."""
+
+    name: str
+    function: Callable[..., Any]
+    topics: tuple[str, ...]
+    group: str | None
+    policy: RetryPolicy
+    dead_letters: str | None = None
+    on_failure: FailureName = "stop"
+    concurrency: int = 1
+    produces: str | None = None
+    exactly_once: bool = False
+    share: bool = False
+    max_batch: int = 500
+    transaction_timeout_s: float = 60.0
+    start: Where | Offsets | None = None
+    description: str = ""
+    statistics: HandlerStatistics = field(default_factory=HandlerStatistics)
+
+    def __post_init__(self) -> None:
+        self.invocation = Invocation(self.function)
+        takes = self.invocation.parameters.takes
+        self._take_topic(self.invocation.parameters.sent_to)
+        if self.share:
+            self._check_share()
+        for name, least in (("concurrency", 1), ("max_batch", 1)):
+            if getattr(self, name) < least:
+                raise InvalidArgument(f"handler {self.name}: {name} is at least {least}")
+        if takes is not Takes.RECORD and self.concurrency > 1:
+            raise InvalidArgument(f"handler {self.name}: batches are handled one at a time")
+        if takes is not Takes.RECORD and self.policy.topics:
+            raise InvalidArgument(f"handler {self.name}: retry topics are for single records")
+        if self.group is None:
+            self._check_without_group()
+        elif callable(self.start):
+            raise InvalidArgument(
+                f"handler {self.name}: a group starts at its committed offsets; a function that "
+                "gives offsets is for group=None"
+            )
+        if self.exactly_once and self.policy.topics:
+            raise InvalidArgument(
+                f"handler {self.name}: retry_topics are read outside of the transactions of "
+                "exactly_once=True; use retries, or dead_letters, or leave exactly_once out"
+            )
+        if self.transaction_timeout_s <= 0:
+            raise InvalidArgument(f"handler {self.name}: transaction_timeout_s is more than 0")
+        if self.exactly_once and self.policy.blocking_s > self.transaction_timeout_s / 2:
+            raise InvalidArgument(
+                f"handler {self.name}: the pauses between {self.policy.retries + 1} attempts take "
+                f"{self.policy.blocking_s:g} s, and a transaction ends after transaction_timeout_s="
+                f"{self.transaction_timeout_s:g}: allow twice the pauses, or shorten them"
+            )
+        if takes is Takes.TABLE and (self.produces is not None or self.exactly_once):
+            raise InvalidArgument(
+                f"handler {self.name}: handlers of tables send no results, so they have neither "
+                "produces nor exactly_once; take a list of records instead"
+            )
+        if self.on_failure not in ("stop", "skip"):
+            raise InvalidArgument(f'on_failure={self.on_failure!r}: it is "stop" or "skip"')
+        self.results = self._results()
+
+    def _take_topic(self, sent_to: str | None) -> None:
+        if sent_to is None:
+            return
+        if self.produces not in (None, sent_to):
+            raise InvalidArgument(
+                f'handler {self.name}: produces="{self.produces}" and SentTo("{sent_to}") '
+                "name two topics; leave one out"
+            )
+        self.produces = sent_to
+
+    def _check_share(self) -> None:
+        """Jobs are done in any order, and their acknowledgements are in no transaction."""
+        refused = {
+            "group=None": self.group is None,
+            "exactly_once": self.exactly_once,
+            "retry_topics": bool(self.policy.topics),
+            "a start by time": self.start not in (None, "earliest", "latest"),
+            "a list or a table": self.takes is not Takes.RECORD,
+        }
+        for name, is_given in refused.items():
+            if is_given:
+                raise InvalidArgument(
+                    f"handler {self.name}: {name} is not for share groups, which hand out single "
+                    "records and count their deliveries; leave it or share=True out"
+                )
+
+    def _check_without_group(self) -> None:
+        """Every process handles all records, again after each start."""
+        refused = {
+            "concurrency": self.concurrency > 1,
+            "retry_topics": bool(self.policy.topics),
+            "dead_letters": self.dead_letters is not None,
+            "exactly_once": self.exactly_once,
+        }
+        for name, is_given in refused.items():
+            if is_given:
+                raise InvalidArgument(
+                    f"handler {self.name}: {name} needs a group; with group=None every process "
+                    "handles all records, one after the other. Name a group, or use retries and "
+                    'on_failure="skip"'
+                )
+
+    @property
+    def group_name(self) -> str:
+        """The group, for what only handlers with one have."""
+        assert self.group is not None
+        return self.group
+
+    @property
+    def takes(self) -> Takes:
+        return self.invocation.parameters.takes
+
+    def _results(self) -> Results | None:
+        """What is sent on; None if nothing is."""
+        hint = self.invocation.parameters.result
+        if self.produces is None:
+            if hint is Outgoing:
+                raise InvalidArgument(
+                    f'handler {self.name} returns records: add produces="TOPIC", or write '
+                    '-> Annotated[Outgoing, SentTo("TOPIC")]'
+                )
+            return None
+        some = [each for each in get_args(hint) if each is not type(None)]
+        if some and len(some) < len(get_args(hint)):  # Invoice | None
+            hint = some[0] if len(some) == 1 else None
+        many = get_origin(hint) is list
+        if many:
+            (hint,) = get_args(hint)
+        return Results(self.produces, hint, many=many or self.takes is not Takes.RECORD)

@@ -1,0 +1,82 @@
+"""What a running application has opened, and closes again: clients, and threads for functions."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any
+
+from barnabas.app.dependencies import RunSync
+from barnabas.app.handler import Handler
+from barnabas.app.ports import Connections, Jobs, Sink, Source
+from barnabas.errors import BarnabasError
+
+
+class OpenedClients:
+    """Of all handlers. `in_threads` is false in tests, where functions run in the loop."""
+
+    def __init__(self, connections: Connections, *, in_threads: bool) -> None:
+        self._connections = connections
+        self._in_threads = in_threads
+        self._sources: list[Source] = []
+        self._sinks: list[Sink] = []
+        self._queues: list[Jobs] = []
+        self._executors: list[ThreadPoolExecutor] = []
+
+    def keep_source(self, source: Source) -> None:
+        self._sources.append(source)
+
+    def keep_jobs(self, jobs: Jobs) -> None:
+        self._queues.append(jobs)
+
+    def sink(self, handler: Handler | None = None, transactional_id: str | None = None) -> Sink:
+        """A producer for a handler; None: for what belongs to none."""
+        if handler is None:
+            sink = self._connections.sink()
+        else:
+            sink = self._connections.sink(
+                transactional_id=transactional_id if handler.exactly_once else None,
+                transaction_timeout_s=handler.transaction_timeout_s,
+            )
+        self._sinks.append(sink)
+        return sink
+
+    async def drop_sink(self, sink: Sink) -> None:
+        """Close a producer that was fenced."""
+        self._sinks.remove(sink)
+        with suppress(BarnabasError):  # it was fenced, and says so again
+            await sink.close()
+
+    def executor(self, handler: Handler) -> ThreadPoolExecutor | None:
+        """The threads of a plain function; None for a coroutine function, and in tests."""
+        if not self._in_threads or handler.invocation.is_async:
+            return None
+        executor = ThreadPoolExecutor(handler.concurrency, f"barnabas-app-{handler.name}")
+        self._executors.append(executor)
+        return executor
+
+    def run_sync(self, executor: ThreadPoolExecutor | None) -> RunSync:
+        """Calls plain functions in these threads; None stands for those of the event loop."""
+
+        async def run(function: Callable[..., Any], *arguments: Any) -> Any:
+            if not self._in_threads:
+                return function(*arguments)
+            loop = asyncio.get_running_loop()
+            in_context = copy_context().run  # with the span and the record, as the log has them
+            return await loop.run_in_executor(executor, in_context, function, *arguments)
+
+        return run
+
+    async def close(self) -> list[BarnabasError]:
+        """Close all; returns what went wrong."""
+        failures = []
+        clients: list[Sink | Source | Jobs] = [*self._queues, *self._sources, *self._sinks]
+        for client in clients:
+            try:
+                await client.close()
+            except BarnabasError as error:
+                failures.append(error)
+        for executor in self._executors:
+            executor.shutdown(wait=False)
+        return failures

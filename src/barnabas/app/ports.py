@@ -1,0 +1,131 @@
+"""What handlers read from and send to: a cluster's clients, or topics in memory in tests."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol
+
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.offsets.offset_spec import Where
+from barnabas.records.message import Message
+from barnabas.records.record import Header
+
+
+class Source(Protocol):
+    """A consumer, as far as handlers use it."""
+
+    @property
+    def assignment(self) -> list[TopicPartition]: ...
+
+    async def poll(self, timeout_s: float, max_records: int | None) -> list[Message]: ...
+
+    async def poll_table(self, timeout_s: float) -> Any: ...
+
+    def done(self, message: Message) -> None: ...
+
+    def done_up_to(self, message: Message) -> None: ...
+
+    async def commit(self) -> None: ...
+
+    async def seek(self, partition: TopicPartition, offset: int) -> None: ...
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> None: ...
+
+    async def seek_to_time(self, when: datetime, *partitions: TopicPartition) -> None: ...
+
+    async def pause(self, *partitions: TopicPartition) -> None: ...
+
+    async def resume(self, *partitions: TopicPartition) -> None: ...
+
+    def position(self, partition: TopicPartition) -> int: ...
+
+    async def lag(self) -> dict[TopicPartition, int]: ...
+
+    async def close(self) -> None: ...
+
+
+class Receipt(Protocol):
+    """A record on its way."""
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None: ...
+
+    def exception(self, timeout_s: float | None = None) -> BaseException | None: ...
+
+
+class Sink(Protocol):
+    """A producer, as far as handlers use it."""
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        *,
+        headers: Sequence[Header] = (),
+    ) -> Any: ...
+
+    async def flush(self) -> None: ...
+
+    def transaction(self, consumer: Any, /) -> AbstractAsyncContextManager[Any]: ...
+
+    async def close(self) -> None: ...
+
+
+class Job(Protocol):
+    """A record that is locked for this worker: `QueueMessage`, as far as handlers use it."""
+
+    delivery_count: int
+
+    @property
+    def record(self) -> Message: ...
+
+    def accept(self) -> Any: ...
+
+    def release(self, delay: float = 0) -> Any: ...
+
+    def reject(self) -> Any: ...
+
+
+class Jobs(Protocol):
+    """A member of a share group: `Queue`, as far as handlers use it."""
+
+    async def get(self, timeout_s: float | None = None) -> Job | None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+Revoke = Callable[[list[TopicPartition]], Any]
+
+
+class Connections(Protocol):
+    """Makes sources and sinks."""
+
+    def source(
+        self,
+        topics: Sequence[str],
+        group: str | None,
+        /,
+        *,
+        commit: str,
+        start: Where | None,
+        on_revoked: Revoke | None,
+        on_lost: Revoke | None,
+    ) -> Source: ...
+
+    def jobs(self, topics: Sequence[str], group: str, /, *, prefetch: int, start: Any) -> Jobs: ...
+
+    async def delivery_limit(self, group: str, /) -> int:
+        """How often a record of a share group is delivered before brokers drop it."""
+
+    def sink(
+        self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
+    ) -> Sink: ...
+
+    async def ensure_topics(self, like: dict[str, str]) -> None:
+        """Create topics that are missing, each with as many partitions as another one."""

@@ -1,0 +1,210 @@
+"""Runs handlers that take many records at a time: batches, Arrow tables, and transactions.
+
+A round is what one poll returns. It is handled as a whole, and then committed: with its results in
+one transaction for `exactly_once=True`, which is rolled back and read again if anything fails.
+"""
+
+import asyncio
+import logging
+
+from barnabas.app.arguments import Takes
+from barnabas.app.attempts import Attempts, Stopped
+from barnabas.app.handler import Handler
+from barnabas.app.letters import Original
+from barnabas.app.ports import Source
+from barnabas.app.runners.batches import Batches
+from barnabas.app.runners.keyed_work import KeyedWork
+from barnabas.app.runners.record_runner import POLL_S
+from barnabas.app.runners.refusals import Refusals, ResultRefused
+from barnabas.app.runners.rewinds import Rewinds
+from barnabas.app.runners.table_rows import places_of, rows_of
+from barnabas.app.runners.unread import hold
+from barnabas.backoff import Backoff
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.errors import (
+    BarnabasError,
+    HandlerFailed,
+    ProducerFenced,
+    TransactionAborted,
+)
+from barnabas.quantities import counted
+from barnabas.records.message import Message
+
+_log = logging.getLogger("barnabas.app")
+_PAUSES = Backoff(0.5, 10.0)  # after a transaction that was rolled back
+_TRIES = 8
+_FIRST_ROUND = 16  # records, until it is known how long they take
+_STEP = 4
+
+
+class RoundRunner:
+    """Of one handler. The consumer commits nothing by itself."""
+
+    def __init__(self, handler: Handler, source: Source, attempts: Attempts) -> None:
+        self._handler = handler
+        self._source = source
+        self._attempts = attempts
+        self._statistics = handler.statistics
+        self._limit = handler.max_batch
+        if handler.exactly_once:
+            self._limit = min(_FIRST_ROUND, handler.max_batch)
+        self._rolled_back = 0  # in a row
+        self._refusals = Refusals(attempts, handler)
+        self._batches = Batches(handler, attempts, self._refusals)
+        self.rewinds = Rewinds()
+        self.is_paused = False
+
+    async def run(self) -> None:
+        """Until `stop`, or a record fails for good; then it raises."""
+        self.rewinds.enter()
+        try:
+            await self._run()
+        finally:
+            self.rewinds.end()
+
+    async def _run(self) -> None:
+        while not self._attempts.stopping.is_set():
+            try:
+                await self.rewinds.apply(self._source)
+                if self._handler.takes is Takes.TABLE:
+                    await self._table()
+                else:
+                    await self._records()
+            except Stopped:
+                return
+
+    def stop(self) -> None:
+        """Finish the round, and end."""
+        self._attempts.stopping.set()
+
+    async def revoked(self, partitions: list[TopicPartition]) -> None:
+        """Nothing is being handled while the consumer is asked for records."""
+        self._refusals.drop(partitions)
+
+    async def lost(self, partitions: list[TopicPartition]) -> None:
+        """The same."""
+        self._refusals.drop(partitions)
+
+    async def _records(self) -> None:
+        messages = await self._source.poll(POLL_S, self._limit)
+        if not messages:
+            return
+        if self.is_paused:
+            await hold(self._source, messages, self)
+            return
+        self._statistics.in_flight = len(messages)
+        if not self._handler.exactly_once:
+            await self._handle(messages)
+            await self._attempts.sink.flush()
+            await self._source.commit()
+        elif not await self._in_transaction(messages):
+            return
+        self._statistics.in_flight = 0
+        self._statistics.handled += len(messages)
+
+    async def _in_transaction(self, messages: list[Message]) -> bool:
+        """Whether it was committed; otherwise the records come again."""
+        clock = self._attempts.clock
+        began_ms = clock.time_ms()
+        self._refusals.begin()
+        try:
+            async with self._attempts.sink.transaction(self._source):
+                await self._handle(messages)
+        except (TransactionAborted, ProducerFenced) as error:
+            if self._refusals.learn():
+                self._rolled_back = 0  # it goes on: what was refused is known now
+            await self._repeat(error, len(messages))
+            return False
+        except ResultRefused as refused:
+            _log.warning("%s: rolled back, and read again: %s", self._handler.name, refused)
+            return False
+        self._rolled_back = 0
+        self._refusals.forget(messages)
+        self._adapt(len(messages), (clock.time_ms() - began_ms) / 1000)
+        return True
+
+    def _adapt(self, count: int, took_s: float) -> None:
+        """Have the next round take half of the timeout at most."""
+        half_s = self._handler.transaction_timeout_s / 2
+        fits = int(count * half_s / took_s) if took_s > 0 else self._handler.max_batch
+        self._limit = max(1, min(fits, self._limit * _STEP, self._handler.max_batch))
+
+    async def _repeat(self, error: BarnabasError, count: int) -> None:
+        """A few times, each with fewer records, since it may have taken too long."""
+        self._rolled_back += 1
+        if self._rolled_back >= _TRIES:
+            raise HandlerFailed(
+                f"handler {self._handler.name}: the transaction was rolled back {_TRIES} times in "
+                f"a row, the last time with {counted(count, 'record')}: {error}. If the function "
+                "takes long, raise transaction_timeout_s, which is "
+                f"{self._handler.transaction_timeout_s:g}"
+            ) from error
+        _log.warning("%s: rolled back, and read again: %s", self._handler.name, error)
+        self._limit = max(1, count // _STEP)
+        if isinstance(error, ProducerFenced) and self._attempts.renew_sink is not None:
+            await self._attempts.renew_sink()
+        await self._attempts.pause(_PAUSES.pause(self._rolled_back))
+
+    async def _handle(self, messages: list[Message]) -> None:
+        if self._handler.takes is Takes.BATCH:
+            await self._batches.handle(messages)
+            return
+        if self._handler.concurrency == 1 or self._refusals.are_known:
+            for message in messages:
+                await self._one(message)
+            return
+        work = KeyedWork(several_topics=len(self._handler.topics) > 1)
+        work.add(messages)
+        lanes = [asyncio.ensure_future(self._lane(work)) for _ in range(self._handler.concurrency)]
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            for lane in lanes:
+                lane.cancel()
+            await asyncio.gather(*lanes, return_exceptions=True)
+
+    async def _lane(self, work: KeyedWork) -> None:
+        while (message := work.next()) is not None:
+            await self._one(message)
+            work.finish(message)
+
+    async def _one(self, message: Message) -> None:
+        if self._refusals.is_known(message):
+            await self._refusals.handle(
+                message, lambda: self._attempts.deliver(message), self._attempts.recover
+            )
+            return
+        try:
+            sent = await self._attempts.deliver(message)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises
+            sent = await self._attempts.recover(Original(message), error)
+        self._refusals.expect((message,), sent)
+
+    # -- tables --------------------------------------------------------------------------------
+
+    async def _table(self) -> None:
+        table = await self._source.poll_table(POLL_S)
+        if not table.num_rows:
+            return
+        if self.is_paused:
+            await hold(self._source, places_of(table), self)
+            return
+        name = self._handler.invocation.parameters.value
+        assert name is not None
+        attempt = 1
+        while True:
+            try:
+                await self._attempts.call_with({name: table})
+                break
+            except Exception as error:  # noqa: BLE001 - whatever a handler raises
+                self._statistics.failed += 1
+                if attempt > self._handler.policy.retries:
+                    for message in rows_of(table):
+                        await self._attempts.give_up(Original(message, attempts=attempt), error)
+                    break
+            await self._attempts.pause(self._handler.policy.pause_s(attempt))
+            self._statistics.retried += 1
+            attempt += 1
+        await self._attempts.sink.flush()
+        await self._source.commit()
+        self._statistics.handled += table.num_rows

@@ -1,0 +1,285 @@
+"""An application that runs: its clients, its runners, its timers."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from barnabas.app.arguments import Takes
+from barnabas.app.attempts import Attempts
+from barnabas.app.clock import Clock
+from barnabas.app.dependencies import Resolver, RunSync
+from barnabas.app.handler import Handler
+from barnabas.app.opened_clients import OpenedClients
+from barnabas.app.outgoing import encode_anything
+from barnabas.app.ports import Connections, Sink, Source
+from barnabas.app.runners.delivery_limit import DeliveryLimit
+from barnabas.app.runners.record_runner import RecordRunner
+from barnabas.app.runners.retry_runner import RetryRunner
+from barnabas.app.runners.rounds import RoundRunner
+from barnabas.app.runners.share_runner import ShareRunner
+from barnabas.app.runners.whole_topic import WholeTopic
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.producer.sent_record import Delivery
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.records.record import Header
+
+if TYPE_CHECKING:
+    from barnabas.app.app import App
+
+_log = logging.getLogger("barnabas.app")
+_LAG_S = 10.0
+Runner = RecordRunner | RoundRunner | ShareRunner
+
+
+class Running:
+    """From `start` to `stop`. `in_threads` is false in tests, where functions run in the loop."""
+
+    def __init__(
+        self, app: "App", connections: Connections, clock: Clock, *, in_threads: bool = True
+    ) -> None:
+        self._app = app
+        self._connections = connections
+        self._clock = clock
+        self._in_threads = in_threads
+        self._tasks: list[asyncio.Task[None]] = []
+        self._timers: list[asyncio.Task[None]] = []
+        self._opened = OpenedClients(connections, in_threads=in_threads)
+        self._whole: list[WholeTopic] = []
+        self._whole_tasks: set[asyncio.Task[None]] = set()
+        self._sink: Sink | None = None
+        self._resolver = Resolver(app.dependency_overrides, self._opened.run_sync(None))
+        self.runners: dict[str, list[tuple[Runner, Source | None]]] = {}
+        """With what they read from; members of share groups have no partitions."""
+        self.attempts: list[Attempts] = []
+        self.is_ready = False
+
+    async def start(self) -> None:
+        """Enter the lifespan, make the clients, and begin."""
+        if self._app.lifespan is not None:
+            self._app.state = await self._resolver.stack.enter_async_context(
+                self._app.lifespan(self._app)
+            )
+        handlers = self._app.handlers.values()
+        for handler in handlers:
+            if handler.group is None:
+                await self._start(handler)
+                await self._catch_up(self._whole[-1])  # later ones may build on what it keeps
+        for handler in handlers:
+            if handler.group is not None:
+                await self._start(handler)
+        if self._app.runs_timers:
+            self._timers = [
+                asyncio.ensure_future(each.run(self._clock, in_threads=self._in_threads))
+                for each in self._app.timers
+            ]
+        self._timers.append(asyncio.ensure_future(self._measure_lag()))
+        self.is_ready = True
+
+    async def _catch_up(self, whole: WholeTopic) -> None:
+        """Until a handler without a group has handled what was there; raises if one fails."""
+        reached = asyncio.ensure_future(whole.reached.wait())
+        try:
+            await asyncio.wait({reached, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reached.cancel()
+        failure = self.failure()
+        if failure is not None:
+            raise failure
+
+    async def until_handled(self, handler: str, partition: TopicPartition, offset: int) -> None:
+        """Until a handler without a group has handled a record; raises if a handler fails."""
+        _, source = self.runners[handler][0]
+        if not isinstance(source, WholeTopic):
+            raise InvalidArgument(
+                f"handler {handler} has a group, and may never get the record; wait for handlers "
+                "with group=None only"
+            )
+        future = source.handled(partition, offset)
+        try:
+            await asyncio.wait({future, *self._whole_tasks}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            is_handled = future.done() and not future.cancelled()
+            future.cancel()
+        if not is_handled:
+            raise self.failure() or InvalidArgument("the application was stopped")
+
+    async def send(
+        self, topic: str, value: Any, key: str | bytes | None, headers: Sequence[Header]
+    ) -> Delivery:
+        """Send a record that belongs to none of a handler; returns when it is stored."""
+        if self._sink is None:
+            self._sink = self._opened.sink()
+        data = key.encode() if isinstance(key, str) else key
+        sent = await self._sink.send(topic, encode_anything(value), data, headers=headers)
+        delivery: Delivery = await sent
+        return delivery
+
+    async def wait(self) -> None:
+        """Until a handler has failed for good, which is raised, or all were stopped."""
+        if not self._tasks:
+            await asyncio.Event().wait()
+        done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()
+
+    def failure(self) -> BaseException | None:
+        """What a handler has failed by."""
+        ended = (each for each in self._tasks if each.done() and not each.cancelled())
+        return next((each.exception() for each in ended), None)
+
+    async def stop(self) -> None:
+        """Finish what is being handled, commit, and leave. Raises what a handler has failed by."""
+        self.is_ready = False
+        for task in self._timers:
+            task.cancel()
+        results: list[BaseException | None] = []
+        for is_whole in (False, True):  # handlers of whole topics last: others may wait for them
+            for runner, source in chain.from_iterable(self.runners.values()):
+                if isinstance(source, WholeTopic) is is_whole:
+                    runner.stop()
+            tasks = [each for each in self._tasks if (each in self._whole_tasks) is is_whole]
+            results += await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._timers, return_exceptions=True)
+        failures = [each for each in results if isinstance(each, Exception)]
+        failures += await self._opened.close()
+        await self._resolver.stack.aclose()
+        if failures:
+            raise failures[0]
+
+    # -- one handler ---------------------------------------------------------------------------
+
+    async def _start(self, handler: Handler) -> None:
+        await self._connections.ensure_topics(_own_topics(handler))
+        executor = self._opened.executor(handler)
+        run_sync = self._opened.run_sync(executor)
+        if handler.share:
+            self._share(handler, run_sync)
+            return
+        in_rounds = handler.exactly_once or handler.takes is not Takes.RECORD
+
+        def make(source: Source) -> Runner:
+            attempts = self._attempts(handler, run_sync)
+            if in_rounds:
+                return RoundRunner(handler, source, attempts)
+            return RecordRunner(handler, source, attempts, executor)
+
+        def make_retries(source: Source) -> Runner:
+            attempts = self._attempts(handler, run_sync)
+            return RetryRunner(
+                handler, source, attempts, executor, pauses=pauses, clock=self._clock
+            )
+
+        self._run(handler, handler.topics, handler.group, make, "manual" if in_rounds else "done")
+        pauses: dict[str, float] = {}
+        for topic in handler.topics:
+            pauses |= handler.policy.topics_of(topic)
+        if pauses:
+            self._run(
+                handler,
+                tuple(pauses),
+                f"{handler.group}.retry",
+                make_retries,
+                "done",
+            )
+
+    def _share(self, handler: Handler, run_sync: RunSync) -> None:
+        jobs = self._connections.jobs(
+            handler.topics,
+            handler.group_name,
+            prefetch=handler.concurrency,
+            start=handler.start,
+        )
+        self._opened.keep_jobs(jobs)
+        limit = DeliveryLimit(
+            partial(self._connections.delivery_limit, handler.group_name), self._clock
+        )
+        runner = ShareRunner(handler, jobs, self._attempts(handler, run_sync), limit)
+        self.runners[handler.name] = [(runner, None)]
+        task = asyncio.ensure_future(runner.run())
+        task.add_done_callback(partial(_tell, handler.name))
+        self._tasks.append(task)
+
+    def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
+        """With a producer of its own: failures that one runner asks for are not another's."""
+        sink_id = f"{handler.group}.{handler.name}.{uuid4().hex[:12]}"
+
+        async def renew_sink() -> Sink:
+            await self._opened.drop_sink(made.sink)
+            made.sink = self._opened.sink(handler, sink_id)
+            return made.sink
+
+        sink = self._opened.sink(handler, sink_id)
+        made = Attempts(handler, sink, self._clock, self._resolver, self._app.middlewares, run_sync)
+        made.renew_sink = renew_sink
+        made.is_watched = not self._in_threads
+        self.attempts.append(made)
+        return made
+
+    def _run(
+        self,
+        handler: Handler,
+        topics: tuple[str, ...],
+        group: str | None,
+        make: Callable[[Source], Runner],
+        commit: str,
+    ) -> None:
+        made: list[Runner] = []
+
+        async def revoked(partitions: list[TopicPartition]) -> None:
+            await made[0].revoked(partitions)
+
+        async def lost(partitions: list[TopicPartition]) -> None:
+            await made[0].lost(partitions)
+
+        source = self._connections.source(
+            topics,
+            group,
+            commit="auto" if group is None else commit,
+            start=None if callable(handler.start) else handler.start,
+            on_revoked=revoked,
+            on_lost=lost,
+        )
+        if group is None:
+            whole = WholeTopic(source, handler.start if callable(handler.start) else None)
+            self._whole.append(whole)
+            source = cast("Source", whole)
+        self._opened.keep_source(source)
+        made.append(make(source))
+        self.runners.setdefault(handler.name, []).append((made[0], source))
+        task = asyncio.ensure_future(made[0].run())
+        task.add_done_callback(partial(_tell, handler.name))
+        self._tasks.append(task)
+        if group is None:
+            self._whole_tasks.add(task)
+
+    async def _measure_lag(self) -> None:
+        while True:
+            for name, runners in self.runners.items():
+                _, source = runners[0]
+                if source is not None and source.assignment:
+                    with suppress(BarnabasError):
+                        lag = await source.lag()
+                        self._app.handlers[name].statistics.lag = sum(lag.values())
+            await self._clock.sleep(_LAG_S)
+
+
+def _tell(name: str, task: asyncio.Task[None]) -> None:
+    """At once: inside a web service it may be long until the failure is raised."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        _log.error("handler %s has stopped: %s", name, error, extra={"handler": name})
+
+
+def _own_topics(handler: Handler) -> dict[str, str]:
+    """Topics that the handler itself needs, each with the one that it is made like."""
+    found: dict[str, str] = {}
+    for topic in handler.topics:
+        found |= dict.fromkeys(handler.policy.topics_of(topic), topic)
+    if handler.dead_letters is not None:
+        found[handler.dead_letters] = handler.topics[0]
+    return found

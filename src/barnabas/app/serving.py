@@ -1,0 +1,53 @@
+"""`/livez`, `/readyz` and `/metrics` of an application, over HTTP."""
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from barnabas.metrics.exposition import CONTENT_TYPE, Samples
+from barnabas.web.messages import Response
+from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
+from barnabas.web.server import HttpServer
+
+if TYPE_CHECKING:
+    from barnabas.app.app import App
+
+
+class AppPages:
+    """Serves until it is closed."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+        self._server = HttpServer(text_refusal, PAGE_LIMITS)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen, and return the port, which is a free one for 0."""
+        found = await self._server.listen(host, port)
+        pages = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
+        await self._server.serve(serving(pages))
+        return found
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    async def _livez(self) -> Response:
+        """The loop answers, so the process is alive; a handler that failed is not."""
+        failure = self._app.failure
+        if failure is None:
+            return page(b"ok\n")
+        return page(f"{failure}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def _readyz(self) -> Response:
+        if self._app.is_ready and self._app.failure is None:
+            return page(b"ok\n")
+        return page(b"not ready\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def _metrics(self) -> Response:
+        return page(metrics_of(self._app), content_type=CONTENT_TYPE)
+
+
+def metrics_of(app: "App") -> bytes:
+    """All metrics of an application, in the text format of Prometheus."""
+    samples = Samples()
+    for name, handler in app.handlers.items():
+        handler.statistics.add_to(samples, name)
+    return b"".join(samples.encoded())

@@ -1,0 +1,50 @@
+"""The headers of dead letters, the same for queues, handlers and pipelines.
+
+A dead letter has the key, value and headers of its record, and in addition:
+
+    dead-letter.topic, .partition, .offset   where the record is
+    dead-letter.timestamp                    its timestamp in UTC, as 2026-01-01T00:00:10.123Z;
+                                             as "MS ms" if that is in no year from 1 to 9999
+    dead-letter.reason                       why it was given up
+    dead-letter.group                        the group that gave it up; not of pipelines
+    dead-letter.deliveries                   how often it was handled; not of pipelines
+"""
+
+from collections.abc import Sequence
+
+from barnabas.records.message import Message
+from barnabas.records.record import Header
+
+HEADER_PREFIX = "dead-letter."
+
+
+def letter_headers(message: Message, group_id: str, reason: str, deliveries: int) -> list[Header]:
+    """The headers of the record, and those that make it a dead letter."""
+    said = {
+        "topic": message.topic,
+        "partition": str(message.partition),
+        "offset": str(message.offset),
+        "timestamp": _stamped(message),
+        "reason": reason,
+        "group": group_id,
+        "deliveries": str(deliveries),
+    }
+    kept = without_letter_headers(message.headers)
+    return [*kept, *((f"{HEADER_PREFIX}{name}", encoded(text)) for name, text in said.items())]
+
+
+def encoded(text: str) -> bytes:
+    """Text of a header. What UTF-8 has no bytes for, such as a lone surrogate, is escaped."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _stamped(message: Message) -> str:
+    try:
+        return message.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        return f"{message.timestamp_ms} ms"
+
+
+def without_letter_headers(headers: Sequence[Header]) -> list[Header]:
+    """Those that the record had itself."""
+    return [each for each in headers if not each[0].startswith(HEADER_PREFIX)]

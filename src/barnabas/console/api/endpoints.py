@@ -1,0 +1,46 @@
+"""All calls."""
+
+from barnabas.console.api import (
+    cluster,
+    connector_changes,
+    connectors,
+    dead_letters,
+    finder,
+    flow,
+    groups,
+    message_search,
+    messages,
+    overview,
+    pipeline_requests,
+    pipelines,
+    produce,
+    quotas,
+    topic_clients,
+    topic_settings,
+    topics,
+    transactions,
+    users,
+)
+from barnabas.console.endpoint import Endpoint
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *overview.ENDPOINTS,
+    *topics.ENDPOINTS,
+    *topic_settings.ENDPOINTS,
+    *topic_clients.ENDPOINTS,
+    *messages.ENDPOINTS,
+    *produce.ENDPOINTS,
+    *message_search.ENDPOINTS,
+    *groups.ENDPOINTS,
+    *cluster.ENDPOINTS,
+    *transactions.ENDPOINTS,
+    *users.ENDPOINTS,
+    *quotas.ENDPOINTS,
+    *pipelines.ENDPOINTS,
+    *pipeline_requests.ENDPOINTS,
+    *flow.ENDPOINTS,
+    *dead_letters.ENDPOINTS,
+    *connectors.ENDPOINTS,
+    *connector_changes.ENDPOINTS,
+    *finder.ENDPOINTS,
+)

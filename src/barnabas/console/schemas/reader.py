@@ -1,0 +1,64 @@
+"""What reads data of one schema: by fastavro, by protobuf, or as JSON."""
+
+import json
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from barnabas.console.schemas.parsed import avro_schema, protobuf_file
+from barnabas.console.schemas.registry import Schema
+from barnabas.console.schemas.wire_format import HEADER, message_indexes
+
+Read = Callable[[bytes], Any]
+"""Data with its header to what JSON can say. Raises ValueError."""
+
+
+def reader_of(schema: Schema) -> Read:
+    """Raises ValueError for a schema that can't be used, and says what is missing."""
+    match schema.kind:
+        case "AVRO":
+            return _avro(schema)
+        case "PROTOBUF":
+            return _protobuf(schema)
+        case "JSON":
+            return lambda data: json.loads(data[HEADER:])
+    raise ValueError(f"schemas of type {schema.kind} are not known here")
+
+
+def _avro(schema: Schema) -> Read:
+    parsed = avro_schema(schema).parsed
+    import fastavro
+
+    def read(data: bytes) -> Any:
+        buffer = BytesIO(data)
+        buffer.seek(HEADER)
+        try:
+            found = fastavro.schemaless_reader(buffer, parsed, None)
+        except (EOFError, IndexError, KeyError, TypeError, OverflowError) as error:
+            raise ValueError(str(error) or "it ends too early") from None
+        if buffer.tell() != len(data):
+            raise ValueError(f"{len(data) - buffer.tell()} bytes are left")
+        return found
+
+    return read
+
+
+def _protobuf(schema: Schema) -> Read:
+    file, pool = protobuf_file(schema)
+    from google.protobuf import json_format, message_factory
+    from google.protobuf.message import DecodeError
+
+    def read(data: bytes) -> Any:
+        indexes, at = message_indexes(data)
+        try:
+            found = list(file.message_types_by_name.values())[indexes[0]]
+            for index in indexes[1:]:
+                found = found.nested_types[index]
+            message = message_factory.GetMessageClass(found).FromString(data[at:])
+            return json_format.MessageToDict(
+                message, preserving_proto_field_name=True, descriptor_pool=pool
+            )
+        except (DecodeError, IndexError, TypeError, json_format.Error) as error:
+            raise ValueError(str(error)) from None
+
+    return read

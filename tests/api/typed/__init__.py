@@ -1,0 +1,1 @@
+"""Types that reach the payload: by type checkers, and while a program runs."""

@@ -1,0 +1,1 @@
+"""Applications: handlers in memory, and against real brokers."""

@@ -1,0 +1,142 @@
+"""`barnabas app run`: workers, probes, metrics, mistakes, and a clean end."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from tests.support.wait import wait_until
+
+SOURCE = """
+import os, sys, barnabas
+
+app = barnabas.App("localhost:1")
+
+@app.handler("{topic}", group="g-{topic}", produces="{topic}-out", dead_letters="{topic}-dead")
+def handle(value: str) -> str:
+    if value == "poison":
+        raise ValueError("no")
+    return f"{{value}} by {{os.getpid()}}"
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def fetch(port: int, path: str) -> str:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+            return str(answer.read().decode())
+    except OSError:
+        return ""
+
+
+def command(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "barnabas", "app", "run", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended(process: "subprocess.Popen[str]") -> str:
+    output, _ = process.communicate(timeout=120)
+    return output
+
+
+def results(servers: str, topic: str, count: int) -> list[str]:
+    found: list[str] = []
+    with barnabas.Consumer(servers, topic, value=str) as consumer:
+        while len(found) < count:
+            found += [each.value for each in consumer.poll(120)]
+    return found
+
+
+def test_two_workers_share_the_work_and_end_cleanly(
+    app_broker: barnabas.Cluster, topic: str, tmp_path: Path
+) -> None:
+    servers = app_broker.bootstrap_servers
+    app_broker.create_topic(f"{topic}-out")
+    (tmp_path / "service.py").write_text(SOURCE.format(topic=topic))
+    port = free_port()
+    arguments = ["service:app", "--workers", "2", "--http", f"127.0.0.1:{port}", "-b", servers]
+    arguments += ["--log-format", "json"]
+    process = command(tmp_path, *arguments)
+    try:
+        for each in (port, port + 1):
+            wait_until(lambda each=each: fetch(each, "/readyz") == "ok\n" or process.poll())
+        with barnabas.Producer(servers, value=str) as producer:
+            for number in range(40):
+                producer.send(topic, str(number), partition=number % 4)
+            producer.send(topic, "poison")
+        found = results(servers, f"{topic}-out", 40)
+        assert sorted(int(each.split()[0]) for each in found) == list(range(40))
+        handled = 'barnabas_app_dead_letters_total{handler="handle"} 1'
+        wait_until(lambda: handled in fetch(port, "/metrics") + fetch(port + 1, "/metrics"))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        output = ended(process)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    lines = [json.loads(each) for each in output.splitlines() if each.startswith("{")]
+    (given_up,) = [each for each in lines if "ValueError: no" in each["message"]]
+    assert given_up["topic"] == topic
+    assert given_up["handler"] == "handle"
+    assert {"partition", "offset", "time", "level"} <= given_up.keys()
+
+
+def test_a_change_restarts_the_workers(
+    app_broker: barnabas.Cluster, topic: str, tmp_path: Path
+) -> None:
+    servers = app_broker.bootstrap_servers
+    app_broker.create_topic(f"{topic}-out")
+    source = tmp_path / "service.py"
+    source.write_text(SOURCE.format(topic=topic))
+    process = command(tmp_path, "service:app", "--reload", "-b", servers)
+    try:
+        with barnabas.Producer(servers, value=str) as producer:
+            producer.send(topic, "a").result(120)
+            assert results(servers, f"{topic}-out", 1)[0].startswith("a by")
+            time.sleep(0.01)  # so that the time of the file differs
+            source.write_text(SOURCE.format(topic=topic).replace(" by ", " again by "))
+            producer.send(topic, "b").result(120)
+            wait_until(
+                lambda: (
+                    producer.send(topic, "c").result(120)
+                    and any("again" in each for each in results(servers, f"{topic}-out", 1))
+                )
+            )
+    finally:
+        process.send_signal(signal.SIGINT)
+        output = ended(process)
+    assert process.returncode == 0, output
+    assert "a file has changed: restarting" in output
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing:app", "no module 'nothing'"),
+        ("service:other", "service has no App named 'other'; there is app"),
+        (":app", "write MODULE:NAME"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(name: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(SOURCE.format(topic="t"))
+    process = command(tmp_path, name)
+    output = ended(process)
+    assert process.returncode in (1, 2)
+    assert said in output
+    assert "Traceback" not in output

@@ -1,0 +1,113 @@
+"""Sessions end when they are idle, and failures to sign in slow down those who caused them."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from starlette.requests import Request
+
+from barnabas.console.access import failed_sign_ins, sessions
+from barnabas.console.access.failed_sign_ins import FailedSignIns
+from barnabas.console.access.sessions import COOKIE, IDLE_S, Session, Sessions
+from barnabas.console.answers import ApiError
+from barnabas.console.options import ConsoleOptions
+from barnabas.console.user_cluster import UserCluster
+from barnabas.errors import BrokerUnreachable, SignInFailed
+
+OPTIONS = ConsoleOptions("127.0.0.1:1", sign_in=True)
+REQUEST = Request({"type": "http", "headers": [(b"cookie", f"{COOKIE}=ada".encode())]})
+
+
+def test_an_idle_session_is_over_and_a_timer_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+        session = every._by_key["ada"] = Session("ada", UserCluster(OPTIONS.bootstrap, {}))
+        session.used_at -= IDLE_S - 60
+        assert every.find(REQUEST) is session  # and used again
+        session.used_at -= IDLE_S + 1
+        assert every.find(REQUEST) is None
+        assert every._by_key  # its connections are still there
+        monkeypatch.setattr(sessions, "_UPKEEP_S", 0)
+        every.open()
+        try:
+            async with asyncio.timeout(60):
+                while every._by_key:
+                    await asyncio.sleep(0)
+        finally:
+            await every.close()
+
+    asyncio.run(run())
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def fail(failed: FailedSignIns, user: str, address: str = "10.0.0.1") -> bool:
+    """Whether the attempt was made."""
+    try:
+        with failed.attempt(user, address):
+            raise SignInFailed("wrong")
+    except SignInFailed:
+        return True
+    except ApiError:
+        return False
+
+
+def test_failures_hold_up_the_user_at_that_address_alone() -> None:
+    clock = Clock()
+    failed = FailedSignIns(clock)
+    assert [fail(failed, "ada") for _ in range(4)] == [True, True, True, False]
+    assert fail(failed, "bob")
+    assert fail(failed, "ada", "10.0.0.2")
+    for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0):
+        clock.now += pause - 0.1
+        assert not fail(failed, "ada")
+        clock.now += 0.1
+        assert fail(failed, "ada")
+    clock.now += 60
+    with failed.attempt("ada", "10.0.0.1"):
+        pass
+    assert [fail(failed, "ada") for _ in range(3)] == [True, True, True]
+
+
+def test_one_address_can_not_try_many_users() -> None:
+    failed = FailedSignIns(Clock())
+    assert sum(fail(failed, f"user-{n}") for n in range(100)) == 20
+    assert sum(fail(failed, f"user-{n}", f"2001:db8::{n:x}") for n in range(100)) == 20
+    assert fail(failed, "ada", "2001:db8:1::1")
+
+
+def test_attempts_at_once_count_and_a_broker_that_is_away_does_not() -> None:
+    failed = FailedSignIns(Clock())
+    with (
+        failed.attempt("ada", "a"),
+        failed.attempt("ada", "a"),
+        failed.attempt("ada", "a"),
+        pytest.raises(ApiError),
+        failed.attempt("ada", "a"),
+    ):
+        pass
+    for _ in range(50):
+        with suppress(BrokerUnreachable), failed.attempt("ada", "a"):
+            raise BrokerUnreachable("away")
+    assert fail(failed, "ada", "a")
+
+
+def test_the_table_of_failures_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failed_sign_ins, "_MAX_KEYS", 50)
+    clock = Clock()
+    failed = FailedSignIns(clock)
+    for n in range(200):
+        fail(failed, "ada", f"10.0.{n}.1")
+    assert len(failed) <= 52
+    clock.now += 1_000
+    fail(failed, "ada", "10.1.0.1")
+    assert len(failed) == 2
+
+
+def test_other_addresses_than_localhost_need_https_or_a_proxy() -> None:
+    assert ConsoleOptions("b:1", host="10.0.0.1", sign_in=True, insecure_http=True).scheme == "http"
