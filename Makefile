@@ -10,10 +10,10 @@ DOCS_VENV := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test long sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
+.PHONY: help setup demo test console-test long sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
@@ -25,12 +25,16 @@ $(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/* src/
 	$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event
-	$(BIN)/python -m examples.demo
+demo: $(STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event; CONSOLE=1 slower, to watch
+	$(BIN)/python -m examples.demo $(if $(CONSOLE),--console --seconds 60)
 
 # Four workers: most tests wait for a broker process or a client, not for a core.
 test: $(STAMP) ## Run the test suite, without the long tests
 	$(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not long"
+
+console-test: $(STAMP) ## Test the console's pages in a Chromium (Debian: apt install chromium)
+	@command -v chromium > /dev/null || { echo "no chromium found; install it (Debian's package chromium) and run this again"; exit 1; }
+	$(BIN)/pytest tests/console
 
 long: $(STAMP) ## Run the long tests: demo, Spark clusters, killed drivers, cut networks, overload
 	$(BIN)/pytest -m long
@@ -88,7 +92,7 @@ bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 wheels: ## Build the wheels of this machine into dist/, and check each without a compiler
 	$(PYTHON) -m tools.build_wheels
 
-matrix: ## Run a smoke test with each Python from 3.11 to 3.14 that is found
+matrix: ## Run the quick part of the suite with each Python from 3.11 to 3.14 that is found
 	$(PYTHON) -m tools.run_matrix
 
 # Linters from PyPI in an environment of their own; systemd-analyze only where there is one.

@@ -24,6 +24,9 @@ elastic         a new node gets its share of partitions; a rolling restart
 queues          jobs a second, CPU and latency of share groups, vs. a real Kafka and RabbitMQ
 rebalances      partitions that are not read while members join, leave and die, in both protocols
 security        CPU of TLS and of handshakes, vs. a real Kafka's; of access rules and of a quota
+metrics         broker CPU with metrics vs. without
+scrape          a scrape of 10,000 partitions: time, size, and how long other requests wait for it
+app             handled records a CPU second of applications, vs. other frameworks
 clients         records a second, and a CPU second, of our client vs. others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 record_check    what a broker pays for looking at every record, with and without C
@@ -61,9 +64,13 @@ from benchmarks.bench import (
     CONFLUENT,
     CONNECTOR,
     CONSUMER,
+    FASTSTREAM_AIOKAFKA,
+    FASTSTREAM_CONFLUENT,
+    FAUST,
     KAFKA_PYTHON,
     KERNEL,
     OBJECTS,
+    QUIXSTREAMS,
     WITHOUT,
     Bench,
     Row,
@@ -95,7 +102,10 @@ OF_CLUSTERS = (
 OF_GROUPS = ("rebalances",)
 OF_QUEUES = ("queues",)
 OF_SECURITY = ("security",)
+OF_MONITORING = ("metrics", "scrape")
 OF_CLIENTS = ("clients",)
+OF_APPLICATIONS = ("app",)
+FRAMEWORKS = [BARNABAS, FASTSTREAM_CONFLUENT, FASTSTREAM_AIOKAFKA, QUIXSTREAMS, FAUST]
 OF_RECORDS = ("columns", "record_check")
 OF_PIPELINES = ("nexmark", "ad_events")
 OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes", "mirror")
@@ -114,7 +124,9 @@ def main() -> None:
         *OF_GROUPS,
         *OF_QUEUES,
         *OF_SECURITY,
+        *OF_MONITORING,
         *OF_CLIENTS,
+        *OF_APPLICATIONS,
         *OF_RECORDS,
         *OF_SPARK,
         *OF_PIPELINES,
@@ -123,6 +135,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="less of everything, one round")
     parser.add_argument("--partitions", type=int, default=100, help="of elastic")
     parser.add_argument("--megabytes", type=int, default=200, help="of elastic")
+    parser.add_argument(
+        "--patience",
+        type=float,
+        default=1_800,
+        metavar="SECONDS",
+        help="how long a step of elastic may last",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers here too")
     parser.add_argument("--against", metavar="HOST:PORT", help="measure this broker too")
     parser.add_argument("--against-pid", type=int, metavar="PID", help="its process")
@@ -142,7 +161,14 @@ def main() -> None:
         console.width = 130
         if isinstance(sys.stdout, io.TextIOWrapper):  # a log shows each result as it comes
             sys.stdout.reconfigure(line_buffering=True)
-    bench = Bench(contenders, arguments.quick, console, arguments.partitions, arguments.megabytes)
+    bench = Bench(
+        contenders,
+        arguments.quick,
+        console,
+        arguments.partitions,
+        arguments.megabytes,
+        arguments.patience,
+    )
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:
@@ -159,8 +185,10 @@ def main() -> None:
         ([CONSUMER, CLASSIC], OF_GROUPS),
         ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),
         ([BARNABAS, BASELINE], OF_SECURITY),
+        ([BARNABAS, BASELINE], OF_MONITORING),
         ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
+        (FRAMEWORKS, OF_APPLICATIONS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
         ([BARNABAS, BASELINE], OF_SPARK),
         ([BARNABAS, CONNECTOR, BASELINE], OF_PIPELINES),

@@ -29,6 +29,12 @@ AIOKAFKA = "aiokafka"
 KAFKA_PYTHON = "kafka-python"
 """Clients that are compared with Barnabas' blocking one, its own for asyncio first."""
 
+FASTSTREAM_CONFLUENT = "FastStream, confluent"
+FASTSTREAM_AIOKAFKA = "FastStream, aiokafka"
+QUIXSTREAMS = "quixstreams"
+FAUST = "Faust"
+"""Frameworks for applications, which are compared with `barnabas.App`."""
+
 CONSUMER = "consumer"
 CLASSIC = "classic"
 """Protocols of groups, which are compared with each other."""
@@ -101,6 +107,8 @@ class Bench:
     """Of clusters that nodes are added to."""
     megabytes: int = 200
     """That they hold."""
+    patience_s: float = 1_800.0
+    """How long a step of these may last."""
     rounds: int = field(init=False)
 
     def __post_init__(self) -> None:

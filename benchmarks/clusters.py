@@ -2,15 +2,20 @@
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Producer
 
+from barnabas.embedded.view import PartitionState
+from benchmarks.bench import Bench
 from tests.support.cluster import ClusterProcesses
 
 NODES = 3
+_LOOK_EVERY_S = 0.05
+_SAY_EVERY_S = 5.0
 
 
 @contextmanager
@@ -61,3 +66,44 @@ def until(condition: Callable[[], object], timeout_s: float, what: str) -> float
             raise RuntimeError(f"{what} did not happen in {timeout_s} s")
         time.sleep(0.002)
     return time.perf_counter() - began
+
+
+def wait_in_sync(cluster: ClusterProcesses, bench: Bench, when: str) -> None:
+    """Until all replicas are in sync; which are not is shown now and then."""
+    deadline = time.monotonic() + bench.patience_s
+    said_at = time.monotonic()
+    while (lacking := _lacking(cluster.partitions())) is not None:
+        now = time.monotonic()
+        if now > deadline:
+            raise RuntimeError(
+                f"{when}: {lacking}, {bench.patience_s:g} s long; see the logs of these nodes, or "
+                "give more time with --patience"
+            )
+        if now - said_at > _SAY_EVERY_S:
+            said_at = now
+            bench.console.print(f"  [dim]{when}: {lacking}[/]", highlight=False)
+        time.sleep(_LOOK_EVERY_S)
+
+
+def _lacking(partitions: Mapping[tuple[str, int], PartitionState]) -> str | None:
+    """Which partitions lack which nodes; None if all have what they need."""
+    if not partitions:
+        return "no node answers"
+    found = {
+        name: state
+        for name, state in partitions.items()
+        if state.leader < 0 or set(state.isr) != set(state.replicas)
+    }
+    if not found:
+        return None
+    of_nodes = Counter(
+        node for state in found.values() for node in set(state.replicas) - set(state.isr)
+    )
+    leaderless = sum(state.leader < 0 for state in found.values())
+    (topic, index), state = min(found.items())
+    where = ", ".join(f"{count} on node {node}" for node, count in sorted(of_nodes.items()))
+    return (
+        f"{len(found)} partitions are not in sync ({where or 'no replica lacks'}; "
+        f"{leaderless} without a leader), such as {topic}-{index}: leader {state.leader}, "
+        f"replicas {list(state.replicas)}, in sync {list(state.isr)}"
+    )

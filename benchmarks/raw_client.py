@@ -29,7 +29,13 @@ _ERROR_AT = Struct(">h")
 def produce_frame(topic: str, value: bytes, partition: int = 0, acks: int = 1) -> bytes:
     """A whole request with one record. It can be sent any number of times."""
     now_ms = time.time_ns() // 1_000_000
-    batch = encode_batch([Record(now_ms, None, value)])
+    return frame_of_batch(topic, encode_batch([Record(now_ms, None, value)]), partition, acks)
+
+
+def frame_of_batch(
+    topic: str, batch: bytes | bytearray, partition: int = 0, acks: int = 1
+) -> bytes:
+    """The same with a batch."""
     data = TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])
     request = ProduceRequest(None, acks, 30_000, [data])
     return b"".join(encode_request(request, PRODUCE_VERSION, 1, "bench"))

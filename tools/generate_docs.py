@@ -13,6 +13,8 @@ from barnabas import errors
 from barnabas.broker.monitoring.registry import SECTIONS
 from barnabas.broker.routes import routes
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.client.metrics.client_metrics import ClientMetric
+from barnabas.client.metrics.definitions import definitions
 from barnabas.metadata.config_values import ConfigDef, ConfigType
 from barnabas.metadata.topic_configs import LONG_MAX, TOPIC_CONFIGS
 
@@ -124,7 +126,20 @@ def metrics() -> str:
     )
 
 
+def client_metrics() -> str:
+    """The metrics of our clients, by Kafka's groups."""
+    groups: dict[str, list[ClientMetric]] = {}
+    for each in definitions():
+        groups.setdefault(each.group, []).append(each)
+    return "\n".join(
+        f"`{group}`:\n\n"
+        + _table(("Metric", "Meaning"), [(f"`{each.name}`", each.meaning) for each in section])
+        for group, section in sorted(groups.items(), reverse=True)
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "client-metrics": client_metrics,
     "broker-settings": broker_settings,
     "topic-settings": topic_settings,
     "apis": apis,

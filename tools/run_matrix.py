@@ -1,9 +1,13 @@
-"""Runs the smoke test, and some tests that need little else, with each Python that is found.
+"""Runs the smoke test, and the quick part of the suite, with each Python that is found.
+
+    python -m tools.run_matrix [VERSION ...] [--wheel FILE]
 
 Pythons are looked for on the PATH, by the names python3.11 to python3.14, and among the versions of
-pyenv. One that is missing is named, and is no failure: CI may not have it either.
+pyenv. One that is missing is named, and is no failure: CI may not have it either. `--wheel` is for
+a place that has a Python and no compiler, such as a container: it takes a wheel of `make wheels`.
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -14,18 +18,48 @@ from pathlib import Path
 from tools.build_wheels import ROOT, build, make_environment, smoke
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-PACKAGES = ("hypothesis", "psutil", "pytest>=8.3,<9.2", "pytest-timeout", "pytest-xdist")
+PACKAGES = (
+    "cryptography>=44",
+    "hypothesis",
+    "psutil",
+    "pyjwt>=2.10",
+    "pytest>=8.3,<9.2",
+    "pytest-timeout",
+    "pytest-xdist",
+)
 TESTS = (
+    "tests/backup",
+    "tests/broker/control",
+    "tests/broker/coordinator",
+    "tests/broker/fetch",
+    "tests/broker/follower",
+    "tests/broker/guards",
+    "tests/broker/handlers",
+    "tests/broker/logs",
+    "tests/broker/offline",
+    "tests/broker/quorum",
+    "tests/broker/quotas",
+    "tests/broker/request_log",
+    "tests/broker/runtime",
     "tests/broker/settings",
+    "tests/broker/share",
     "tests/broker/test_start_and_stop.py",
     "tests/cli/base",
+    "tests/client",
+    "tests/controller",
+    "tests/flow",
+    "tests/groups",
     "tests/log",
     "tests/metadata",
     "tests/raft",
     "tests/replication",
+    "tests/security",
+    "tests/share",
+    "tests/sim",
     "tests/test_backoff.py",
+    "tests/transactions",
 )
-"""From the pure core to a real broker; none needs another client or Spark."""
+"""From the pure core to our clients with a real broker; none needs another client or Spark."""
 
 
 def find(version: str) -> str | None:
@@ -54,7 +88,8 @@ def run(python: str, wheel: Path, folder: Path) -> bool:
     try:
         program = make_environment(folder, python, str(wheel), *PACKAGES)
         smoke(program, "--compiled")
-        tests = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]
+        tests = [program, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long"]
+        tests += ["--numprocesses", "4", "--dist", "loadgroup", *TESTS]
         subprocess.run(tests, cwd=ROOT, check=True)
     except subprocess.CalledProcessError as error:
         print(error, flush=True)
@@ -63,15 +98,28 @@ def run(python: str, wheel: Path, folder: Path) -> bool:
 
 
 def main() -> int:
-    found = {version: find(version) for version in VERSIONS}
+    parser = argparse.ArgumentParser(prog="python -m tools.run_matrix", description=__doc__)
+    parser.add_argument(
+        "versions", nargs="*", metavar="VERSION", help=f"default: {' '.join(VERSIONS)}"
+    )
+    parser.add_argument("--wheel", type=Path, metavar="FILE", help="do not build one")
+    arguments = parser.parse_args()
+    given: Path | None = arguments.wheel
+    unknown = sorted(set(arguments.versions).difference(VERSIONS))
+    if unknown:
+        parser.error(f"{unknown[0]} is not among {', '.join(VERSIONS)}")
+    found = {version: find(version) for version in arguments.versions or VERSIONS}
     for version, python in found.items():
         print(f"Python {version}: {python or 'not found'}", flush=True)
     failed = []
     with tempfile.TemporaryDirectory(prefix="barnabas-matrix-") as folder:
-        wheel = build(Path(folder), {})
+        wheel = given or build(Path(folder), {})
         for version, python in found.items():
             if python is not None and not run(python, wheel, Path(folder, version)):
                 failed.append(version)
+    if not any(found.values()):
+        print("none of these Pythons is here; install one, or name its folder in PATH")
+        return 1
     print(f"failed with Python {', '.join(failed)}" if failed else "all passed")
     return bool(failed)
 

@@ -4,7 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas import aio, errors, formats
+    from barnabas import aio, errors, formats, tracing
+    from barnabas.app.app import App
+    from barnabas.app.dependencies import Depends
+    from barnabas.app.outgoing import Outgoing
+    from barnabas.app.sent_to import SentTo
     from barnabas.client.admin.acls import AclBinding
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.configs import ConfigEntry
@@ -24,17 +28,21 @@ __all__ = [
     "Acknowledgement",
     "AclBinding",
     "Admin",
+    "App",
     "Cluster",
     "ClusterDescription",
     "ConfigEntry",
     "Consumer",
     "Delivery",
+    "Depends",
     "GroupDescription",
     "Message",
+    "Outgoing",
     "Producer",
     "Queue",
     "QueueMessage",
     "Sent",
+    "SentTo",
     "Table",
     "TopicDescription",
     "TopicPartition",
@@ -42,6 +50,7 @@ __all__ = [
     "aio",
     "errors",
     "formats",
+    "tracing",
 ]
 
 __version__ = "0.1.0"
@@ -50,24 +59,28 @@ _HOMES = {
     "Acknowledgement": "barnabas.client.share.queue_message",
     "AclBinding": "barnabas.client.admin.acls",
     "Admin": "barnabas.sync.admin",
+    "App": "barnabas.app.app",
     "Cluster": "barnabas.embedded.cluster",
     "ClusterDescription": "barnabas.client.admin.brokers",
     "ConfigEntry": "barnabas.client.admin.configs",
     "Consumer": "barnabas.sync.consumer",
     "Delivery": "barnabas.client.producer.sent_record",
+    "Depends": "barnabas.app.dependencies",
     "GroupDescription": "barnabas.client.admin.descriptions",
     "Message": "barnabas.records.message",
+    "Outgoing": "barnabas.app.outgoing",
     "Producer": "barnabas.sync.producer",
     "Queue": "barnabas.sync.queue",
     "QueueMessage": "barnabas.client.share.queue_message",
     "Sent": "barnabas.client.producer.sent_record",
+    "SentTo": "barnabas.app.sent_to",
     "Table": "barnabas.sync.table",
     "TopicDescription": "barnabas.client.admin.descriptions",
     "TopicPartition": "barnabas.client.connect.cluster_metadata",
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""
 
-_MODULES = ("aio", "errors", "formats")
+_MODULES = ("aio", "errors", "formats", "tracing")
 
 if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
 

@@ -7,9 +7,12 @@ Only wrong types are TypeErrors, as everywhere in Python. A value that can't be 
 `InvalidArgument`, which is a ValueError too.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from barnabas.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from barnabas.records.message import Message
 
 __all__ = [
     "AdvertisedAddressUnreachable",
@@ -25,7 +28,9 @@ __all__ = [
     "DeliveryFailed",
     "DeliveryTimedOut",
     "ErrorCode",
+    "GiveUp",
     "GroupNotEmpty",
+    "HandlerFailed",
     "HandshakeFailed",
     "HostUnknown",
     "InvalidArgument",
@@ -40,6 +45,7 @@ __all__ = [
     "RecordTooLarge",
     "RefusedAsTooLarge",
     "RequestTimedOut",
+    "RetryAfter",
     "SignInFailed",
     "TableNotLoaded",
     "TopicExists",
@@ -48,6 +54,7 @@ __all__ = [
     "UnknownGroup",
     "UnknownTopic",
     "UsedAfterFork",
+    "ValidationFailed",
     "WaitsForItself",
 ]
 
@@ -242,20 +249,60 @@ class CorruptRecords(BarnabasError):
 
 
 class UndecodableRecord(BarnabasError):
-    """A record's key or value does not match key_format or value_format.
+    """A record's key or value does not match its type or format.
 
-    `message` is the record with its key and value as bytes. The error is raised every time, until
-    the application seeks past the record, to `error.message.offset + 1`.
+    `message` is the record with its key and value as bytes; `field` names what does not match, such
+    as "lines[2].amount", if a type was given; `problem` says the same without advice. The error is
+    raised every time, until the application seeks past the record, to `error.message.offset + 1`.
     """
 
-    def __init__(self, message: Any, what: str, reason: BaseException) -> None:
-        super().__init__(
-            f"the {what} of {message.topic}-{message.partition} at offset {message.offset} cannot "
-            f"be decoded ({type(reason).__name__}: {reason}): is {what}_format right? To go on "
-            "without this record, seek past it"
-        )
+    def __init__(self, message: "Message[bytes, bytes]", what: str, reason: BaseException) -> None:
+        where = f"the {what} of {message.topic}-{message.partition} at offset {message.offset}"
+        if isinstance(reason, ValidationFailed):
+            said = f"{where} is not valid: {reason}."
+            self.field = reason.field
+        else:
+            said = (
+                f"{where} cannot be decoded ({type(reason).__name__}: {reason}): is {what}_format "
+                "right?"
+            )
+            self.field = ""
+        self.problem = said
+        super().__init__(f"{said} To go on without this record, seek past it")
         self.message = message
         self.__cause__ = reason
+
+
+class ValidationFailed(BarnabasError, ValueError):
+    """A value does not match the type that was given for it; `field` says where in it."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}" if field else problem)
+        self.field = field
+        self.problem = problem
+
+    def within(self, outer: str) -> "ValidationFailed":
+        """The same, seen from what holds the field."""
+        inner = self.field
+        joint = "" if not inner or inner.startswith("[") else "."
+        return ValidationFailed(f"{outer}{joint}{inner}", self.problem)
+
+
+class HandlerFailed(BarnabasError):
+    """A record could not be handled, and there is nowhere to put it: the handler has stopped."""
+
+
+class GiveUp(BarnabasError):
+    """For handlers to raise: no attempt can succeed, the record is a dead letter at once."""
+
+
+class RetryAfter(BarnabasError):
+    """For handlers to raise: the record is to be handled again, and not before so many seconds."""
+
+    def __init__(self, after_s: float, reason: str = "asked to try again later") -> None:
+        """Such as the seconds of an HTTP header Retry-After, and what is wrong."""
+        super().__init__(f"{reason}, in {after_s:g} s")
+        self.after_s = after_s
 
 
 class LockLost(BarnabasError):

@@ -49,12 +49,13 @@ class NodeProcess(BrokerProcess):
         self.frozen = False
         self.tls: SSLContext | None = None
         """For questions to a node whose listener has TLS."""
-        self._prefix = list(prefix)
+        self.prefix = list(prefix)
+        """Runs before the command of the node."""
 
     def command(self) -> list[str]:
         properties = {"listeners": self.bootstrap, "log.dirs": str(self.data)} | self.settings
         pairs = [f"{name}={value}" for name, value in properties.items()]
-        return [*self._prefix, sys.executable, "-m", "barnabas.broker.server", *pairs]
+        return [*self.prefix, sys.executable, "-m", "barnabas.broker.server", *pairs]
 
     def freeze(self) -> None:
         super().freeze()
@@ -76,10 +77,11 @@ class NodeProcess(BrokerProcess):
 
     @property
     def directory_id(self) -> bytes:
-        """What tells its disk from one that it had before."""
+        """What tells its replica of the metadata from one that it had before."""
         text = (self.data / "meta.properties").read_text()
-        (line,) = (line for line in text.splitlines() if line.startswith("directory.id="))
-        return urlsafe_b64decode(line.partition("=")[2] + "==")
+        entries = dict(line.split("=", 1) for line in text.splitlines())
+        found = entries.get("quorum.directory.id", entries["directory.id"])
+        return urlsafe_b64decode(found + "==")
 
     def ask(self, request: Request[Any], version: int | None = None) -> Any:
         """Raises OSError if it does not answer soon."""

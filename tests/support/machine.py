@@ -29,18 +29,23 @@ _BASE = """
 """
 
 OPTIONAL = {
+    "cc": "gcc",
+    "chromium": "chromium",
     "ip": "iproute2",
     "kcat": "kcat",
     "mariadb-install-db": "mariadb-server",
     "mariadbd": "mariadb-server",
     "openssl": "openssl",
+    "prometheus": "prometheus",
     "promtool": "prometheus",
     "systemd-analyze": "systemd",
+    "git": "git",
 }
 """Programs that some tests run, and the packages of Debian that have them."""
 
 EXPECTED_SKIPS = re.compile(
     "about the kernel|this library does not |test_exactly_once has each fault by itself"
+    "|set BARNABAS_KAFKA_JARS to test with a real Kafka"
 )
 """How the reasons begin for which a test may be skipped in CI."""
 

@@ -1,24 +1,24 @@
-"""Conversion of keys and values: `key_format` and `value_format` of the clients.
+"""Formats by name, and what encodes and decodes with any format.
 
-| name | values | bytes |
-|---|---|---|
-| `"bytes"` | bytes | the same |
-| `"str"` | str | UTF-8 |
-| `"int"` | int | 8 bytes, big-endian and signed, as Java's Long |
-| `"json"` | what `json` knows | JSON without spaces, names in order: equal objects, equal bytes |
-
-Any object with the two methods of `Format` is a format. None is not converted: as a value it is a
-tombstone.
+None is not converted: as a value it is a tombstone. A format with a true `refuses_null` does not
+decode it.
 """
 
 import json
 from collections.abc import Callable
 from datetime import date, time
-from typing import Any, Literal, NoReturn, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias, runtime_checkable
 
-from barnabas.errors import InvalidArgument
+from barnabas.errors import InvalidArgument, ValidationFailed
 
-__all__ = ["BYTES", "INT", "JSON", "STR", "Format", "FormatName", "decoder", "encoder", "format_of"]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+else:  # defaults of type variables are known to type checkers, and to Python from 3.13 on
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 FormatName: TypeAlias = Literal["bytes", "str", "int", "json"]
 
@@ -26,16 +26,16 @@ _INT_BYTES = 8
 
 
 @runtime_checkable
-class Format(Protocol):
-    """Converts values to bytes and back.
+class Format(Protocol[T]):
+    """Converts values to bytes and back; `Format[Order]` gives and takes an `Order`.
 
     `encode` raises TypeError or ValueError for an invalid value; what `decode` raises becomes an
     `UndecodableRecord`. Both may be called by several threads at once.
     """
 
-    def encode(self, value: Any, /) -> bytes: ...
+    def encode(self, value: T, /) -> bytes: ...
 
-    def decode(self, data: bytes, /) -> Any: ...
+    def decode(self, data: bytes, /) -> T: ...
 
 
 def _kind(value: object) -> str:
@@ -116,9 +116,9 @@ class _Json:
         return '"json"'
 
 
-BYTES: Format = _Bytes()
-STR: Format = _Str()
-INT: Format = _Int()
+BYTES: Format[bytes] = _Bytes()
+STR: Format[str] = _Str()
+INT: Format[int] = _Int()
 JSON: Format = _Json()
 
 _NAMED: dict[str, Format] = {"bytes": BYTES, "str": STR, "int": INT, "json": JSON}
@@ -163,12 +163,23 @@ def encoder(choice: FormatName | Format, argument: str) -> Callable[[Any], bytes
 
 def decoder(choice: FormatName | Format, argument: str) -> Callable[[bytes | None], Any]:
     """Decodes what a record holds; raises whatever the format raises."""
-    decode_some = format_of(choice, argument).decode
+    chosen = format_of(choice, argument)
+    decode_some = chosen.decode
 
     def decode(data: bytes | None) -> Any:
         return None if data is None else decode_some(data)
 
-    return decode
+    def decode_no_null(data: bytes | None) -> Any:
+        if data is None:
+            name = argument.removesuffix("_format")
+            raise ValidationFailed(
+                "",
+                f"is null; {name}=formats.optional({chosen!r}) takes it, and in a handler "
+                f"the annotation {chosen!r} | None",
+            )
+        return decode_some(data)
+
+    return decode_no_null if getattr(chosen, "refuses_null", False) else decode
 
 
 def _hint(argument: str, chosen: Format, value: object) -> str:

@@ -1,0 +1,61 @@
+"""Conversion of keys and values: by name, by type, or by an object of your own.
+
+By name, with `key_format` and `value_format` of the clients:
+
+| name | values | bytes |
+|---|---|---|
+| `"bytes"` | bytes | the same |
+| `"str"` | str | UTF-8 |
+| `"int"` | int | 8 bytes, big-endian and signed, as Java's Long |
+| `"json"` | what `json` knows | JSON without spaces, names in order: equal objects, equal bytes |
+
+By type, with `key` and `value` of producers and consumers (`value=Order`), which type checkers
+follow to `message.value`:
+
+| type | bytes |
+|---|---|
+| `bytes`, `str`, `int` | as by name |
+| dataclasses, TypedDicts, `list[...]`, `dict[str, ...]` | JSON, checked field by field |
+| pydantic models, msgspec structs | JSON, by that library |
+| generated protobuf classes | protobuf |
+| classes with an Avro schema: `avro_schema()` or `__avro_schema__` | Avro without a header |
+
+A record that does not match is an `UndecodableRecord`, which names the field. Null does not match
+a type: `optional(Order)` takes it too. Any object with the two methods of `Format` is a format.
+
+    named        the formats by name, and what encodes and decodes with any format
+    typed        formats by type: which library a type comes from
+    conversion   JSON to dataclasses and TypedDicts, and back
+    libraries    pydantic, msgspec and protobuf, imported when a type of theirs is used
+    avro         Avro records, by fastavro
+"""
+
+from barnabas.formats.avro import avro
+from barnabas.formats.named import (
+    BYTES,
+    INT,
+    JSON,
+    STR,
+    Format,
+    FormatName,
+    decoder,
+    encoder,
+    format_of,
+)
+from barnabas.formats.typed import choose, of, optional
+
+__all__ = [
+    "BYTES",
+    "INT",
+    "JSON",
+    "STR",
+    "Format",
+    "FormatName",
+    "avro",
+    "choose",
+    "decoder",
+    "encoder",
+    "format_of",
+    "of",
+    "optional",
+]
