@@ -5,7 +5,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,20 +12,13 @@ from pathlib import Path
 import pytest
 
 import barnabas
-from tests.connect.service import Service, drivers_in
+from tests.connect.loud_words import LOUD, words
+from tests.connect.service import Service
 from tests.examples.documents import ROOT, run, steps
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(400)]
-
-LOUD = {
-    "connector.class": "to_topic",
-    "topics": "words",
-    "topic": "loud",
-    "source.schema": "word STRING",
-    "transform.sql": "SELECT upper(word) AS word FROM source",
-}
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +45,6 @@ def standby(broker: str, folder: Path, service: Service) -> Iterator[Service]:
     standby = Service(folder, "second", broker)
     yield standby
     standby.close()
-
-
-def words(bootstrap: str, topic: str, wanted: int) -> list[str]:
-    """The words in a topic, once there are as many."""
-    with barnabas.Consumer(bootstrap, topic, value_format="json") as consumer:
-        found: list[str] = []
-
-        def has_all() -> bool:
-            found.extend(each.value["word"] for each in consumer.poll(0.5))
-            return len(found) >= wanted
-
-        wait_until(has_all, lambda: f"{len(found)} of {wanted}", timeout_s=120)
-        found += [each.value["word"] for each in consumer.poll(0.5)]  # duplicates come now
-        return found
 
 
 def test_the_api_has_the_shapes_of_kafka_connect(service: Service, standby: Service) -> None:
@@ -250,7 +228,8 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
         assert altered.status == 200, altered
         assert service.call("PUT", "/connectors/bad/resume").status == 202
         assert words(broker, "bad", 3) == ["ONE", "TWO", "TWO"]
-        assert service.call("DELETE", "/connectors/bad").status == 204
+        for each in ("loud", "bad"):
+            assert service.call("DELETE", f"/connectors/{each}").status == 204
 
 
 def test_the_command_line_manages_connectors(service: Service) -> None:
@@ -258,61 +237,14 @@ def test_the_command_line_manages_connectors(service: Service) -> None:
         command = [sys.executable, "-m", "barnabas", "connect", *arguments, "--url", service.url]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
+    wait_until(lambda: _created(service, "listed", LOUD, "STOPPED"))
+    service.wait_for_state("listed", "STOPPED")
     listed = cli("list")
     assert listed.returncode == 0, listed
-    assert listed.stdout.splitlines()[1].split()[:4] == ["loud", "RUNNING", "sink", "to_topic"]
-    assert json.loads(cli("status", "loud", "--json").stdout)["name"] == "loud"
-    assert "topics=words" in cli("config", "loud").stdout
+    assert listed.stdout.splitlines()[1].split()[:4] == ["listed", "STOPPED", "sink", "to_topic"]
+    assert json.loads(cli("status", "listed", "--json").stdout)["name"] == "listed"
+    assert "topics=words" in cli("config", "listed").stdout
     missing = cli("status", "nix")
     assert (missing.returncode, missing.stderr) == (1, "error: Connector nix not found\n")
     assert cli("plugins").stdout.count("to_parquet") == 1
-
-
-def test_the_former_leader_is_fenced_and_a_standby_goes_on_after_kill_9(
-    service: Service, standby: Service, broker: str, folder: Path
-) -> None:
-    standby.wait_until_ready()
-    service.wait_for_state("loud", "RUNNING")
-    sent = 2 + _send_words(broker, "a")
-    service.freeze()  # it seems dead, and its Spark is not
-    took = time.monotonic()
-    sent += _send_words(broker, "b")
-    _wait_for_leader(standby)
-    assert len(words(broker, "loud", sent)) == sent
-    service.thaw()
-    wait_until(lambda: "another instance leads now" in service.log.read_text(), service.said)
-    assert service.get("/connectors/loud/status") == standby.get("/connectors/loud/status")
-
-    sent += _send_words(broker, "c")
-    standby.kill()
-    took = time.monotonic()
-    sent += _send_words(broker, "d")
-    _wait_for_leader(service)
-    found = words(broker, "loud", sent)
-    took = time.monotonic() - took
-    expected = [f"{each}{n}" for each in "ABCD" for n in range(_MANY)]
-    assert sorted(found[2:]) == sorted(expected)
-    assert took < 60, f"{took:.1f} s"  # ten on a quiet machine
-    wait_until(lambda: len(drivers_in(folder)) == 1, "a driver outlived its service")
-    assert service.stop() == 143
-    assert drivers_in(folder) == []
-
-
-_MANY = 800
-
-
-def _send_words(bootstrap: str, prefix: str) -> int:
-    with barnabas.Producer(bootstrap, value_format="json") as send:
-        for each in range(_MANY):
-            send.send("words", {"word": f"{prefix}{each}"})
-    return _MANY
-
-
-def _wait_for_leader(service: Service) -> None:
-    """Wait until it runs the connector."""
-
-    def leads() -> bool:
-        found = service.get("/connectors/loud/status")
-        return found["connector"]["worker_id"] in service.url and bool(found["tasks"])
-
-    wait_until(leads, service.said)
+    assert cli("delete", "listed").returncode == 0
