@@ -2,9 +2,14 @@
 
 import time
 
+from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.cluster.conftest import TOPIC, hurt
 from tests.cluster.faults import full, wiped
+from tests.cluster.test_failing_disks import in_order, move, send
 from tests.support.cluster import ClusterProcesses, SmallDisk
+from tests.support.wait import wait_until
+
+HEARTBEAT_S = 0.5
 
 
 def test_a_full_follower(disks: dict[int, SmallDisk], cluster: ClusterProcesses) -> None:
@@ -26,6 +31,26 @@ def test_a_full_leader(disks: dict[int, SmallDisk], cluster: ClusterProcesses) -
         cluster.start()
         workload.wait_for_progress()
         cluster.wait_until_whole()
+
+
+def test_a_full_replica_is_not_elected(
+    disks: dict[int, SmallDisk], cluster: ClusterProcesses
+) -> None:
+    """It could not learn that it leads."""
+    cluster.create_topic(TOPIC, 1, 3, min_insync_replicas="1")
+    _, unlucky, other = in_order(cluster)
+    with full(disks[unlucky.node_id]):
+        large = CreateTopicsRequest([CreatableTopic("large", 200, 1)], 10_000)
+        wait_until(
+            lambda: not other.ask(large).topics[0].error_code, "the other nodes do not agree"
+        )
+        time.sleep(3 * HEARTBEAT_S)
+        move(cluster, [unlucky.node_id, other.node_id])
+        send(cluster, 0, b"meanwhile")
+        state = cluster.partitions(TOPIC)[TOPIC, 0]
+        assert (state.leader, state.leader_epoch) == (other.node_id, 1)
+    cluster.wait_until_whole()
+    send(cluster, 0, b"after")
 
 
 def test_a_wiped_follower(cluster: ClusterProcesses) -> None:

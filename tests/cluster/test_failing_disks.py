@@ -6,11 +6,16 @@ The kernel's limit on the size of a file stands in for the full disk.
 import pytest
 from confluent_kafka import Producer
 
+from barnabas.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from tests.broker.replica.test_full_disk import no_room
 from tests.cli.conftest import Cli
 from tests.cluster.conftest import TOPIC
 from tests.cluster.test_damage import commit, committed
-from tests.support.cluster import ClusterProcesses
+from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.wait import wait_until
 
 IDLE = "idle"
@@ -32,6 +37,22 @@ def send(cluster: ClusterProcesses, partition: int, value: bytes) -> None:
     )
     assert producer.flush(60) == 0
     assert not failures
+
+
+def in_order(cluster: ClusterProcesses) -> tuple[NodeProcess, NodeProcess, NodeProcess]:
+    """The leader of the topic, a node that is neither that nor the controller, and the third."""
+    leader, controller = cluster.leader_of(TOPIC), cluster.controller()
+    second = next(n for n in cluster.nodes.values() if n is not leader and n is not controller)
+    third = next(n for n in cluster.nodes.values() if n is not leader and n is not second)
+    return leader, second, third
+
+
+def move(cluster: ClusterProcesses, replicas: list[int]) -> None:
+    """Take the only partition of the topic off its leader."""
+    topic = ReassignableTopic(TOPIC, [ReassignablePartition(0, replicas)])
+    request = AlterPartitionReassignmentsRequest(topics=[topic])
+    (result,) = cluster.controller().ask(request).responses[0].partitions
+    assert result.error_code == 0
 
 
 @pytest.mark.parametrize("is_controller", [False, pytest.param(True, marks=pytest.mark.long)])
@@ -63,3 +84,19 @@ def test_others_lead_and_it_returns_when_there_is_room(
     for partition in range(3):
         send(cluster, partition, b"after")
     assert committed(cluster) == 7
+
+
+def test_a_leader_that_does_not_know_that_it_leads(cluster: ClusterProcesses) -> None:
+    """Nothing has happened since its disk became full, so it is elected, and learns nothing."""
+    cluster.create_topic(TOPIC, 1, 3, min_insync_replicas="1")
+    send(cluster, 0, b"before")
+    cluster.wait_until_in_sync()
+    _, unlucky, other = in_order(cluster)
+    with no_room(unlucky):
+        move(cluster, [unlucky.node_id, other.node_id])
+        assert cluster.partitions(TOPIC)[TOPIC, 0].leader == unlucky.node_id
+        send(cluster, 0, b"meanwhile")
+        state = cluster.partitions(TOPIC)[TOPIC, 0]
+        assert (state.leader, state.leader_epoch) == (other.node_id, 2)
+    cluster.wait_until_whole()
+    send(cluster, 0, b"after")

@@ -1,6 +1,6 @@
 """The product with one rule broken at a time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from random import Random
@@ -72,18 +72,22 @@ def _anybody_leads(image: MetadataImage, partition: PartitionImage) -> int:
     return -1
 
 
-def _outsider_in_sync(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+def _outsider_in_sync(
+    image: MetadataImage, partition: PartitionImage, behind: Collection[int]
+) -> PartitionImage:
     leader = _anybody_leads(image, partition)
     if leader == partition.leader or leader < 0:
-        return original_led(image, partition)
+        return original_led(image, partition, behind)
     return replace(partition, leader=leader, isr=[*{leader, *partition.isr}])
 
 
 original_led = leader_election.elect_leader
 
 
-def _controller_shrinks(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
-    led = original_led(image, partition)
+def _controller_shrinks(
+    image: MetadataImage, partition: PartitionImage, behind: Collection[int]
+) -> PartitionImage:
+    led = original_led(image, partition, behind)
     if led.leader < 0:
         return led
     isr = [member for member in led.isr if member == led.leader or image.is_active(member)]

@@ -6,7 +6,7 @@ once, and into the `MetadataImage` of every node when they are committed.
     controller.py                    one method per request, and deadlines
     draft.py decision.py             a decision while it is made, and its result
     partition_changes.py placement.py replica_ends.py                   partitions and replicas
-    leader_election.py liveness.py                                      leaders
+    leader_election.py liveness.py stuck_leaders.py                     leaders
     registrations.py heartbeats.py broker_sessions.py                   brokers
     topics.py create_partitions.py internal_topics.py                   topics
     configs.py alter_configs.py producer_ids.py                         configs, producer ids

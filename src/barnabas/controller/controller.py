@@ -7,6 +7,7 @@ It runs on the leader of the metadata log, while that leads. What is persistent 
   replayed into it at once, so that the next decision builds on it. An answer is given when its
   records are committed. If they never are, the pending image is wrong and the controller ends.
 - `BrokerSessions`: when each broker was last heard from, and how far it has read the metadata.
+- `StuckLeaders`: when to look for leaders that do not know that they lead.
 - `LeaderBalanceSchedule`: when leadership is balanced next.
 - `DelegationTokens`: tokens by what clients name them by, and when to look for expired ones.
 """
@@ -43,6 +44,7 @@ from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.scram_credentials import alter_scram_credentials
+from barnabas.controller.stuck_leaders import StuckLeaders
 from barnabas.controller.topics import (
     TopicPolicy,
     create_topics,
@@ -147,6 +149,7 @@ class Controller:
         self._settings = settings
         self._new_uuid = new_uuid
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
+        self._stuck_leaders = StuckLeaders(config, self._sessions)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._creation_budget = CreationBudget(now_ms)
         self._tokens = DelegationTokens(
@@ -180,6 +183,7 @@ class Controller:
         self._balance.now_ms = now_ms
         draft = self._draft()
         answer = heartbeat(draft, self._sessions, request, now_ms, metadata_end_offset)
+        self._stuck_leaders.heard(now_ms)
         return draft.decision(answer)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:
@@ -191,8 +195,8 @@ class Controller:
         self._sessions.forgive(stalled_ms)
 
     def tick(self, now_ms: int) -> Decision[None]:
-        """Do what is due: fence silent brokers, elect leaders, balance leadership, forget expired
-        tokens."""
+        """Do what is due: fence silent brokers, elect leaders, replace stuck ones, balance
+        leadership, forget expired tokens."""
         self._balance.now_ms = now_ms
         draft = self._draft()
         expired = self._sessions.expired(now_ms)
@@ -203,11 +207,11 @@ class Controller:
         if self._taking_over_ms is not None:
             self._taking_over_ms = None
             elect_leaderless(draft)
+        self._stuck_leaders.move(draft, now_ms)
         if self._balance.is_due():
-            behind = self._sessions.behind()
-            finished = leader_balance.balance_leaders(draft, self._config, behind)
+            finished = leader_balance.balance_leaders(draft, self._config)
             self._balance.done(finished=finished)
-            if leader_balance.waits_for(draft.image, behind):
+            if leader_balance.waits_for_broker(draft):
                 self._balance.soon()
         self._tokens.forget_expired(draft, now_ms)
         return draft.decision(None)
@@ -216,6 +220,7 @@ class Controller:
         """When to call `tick` at the latest."""
         deadlines = (
             self._sessions.next_deadline_ms(),
+            self._stuck_leaders.next_ms,
             self._balance.next_ms,
             self._taking_over_ms,
             self._tokens.next_check_ms(),
@@ -247,7 +252,7 @@ class Controller:
     ) -> Decision[ElectLeadersResponse]:
         """Elect the preferred leaders, or unclean ones for partitions without a leader."""
         draft = self._draft()
-        return draft.decision(elect_leaders(draft, request, ends, self._sessions.behind()))
+        return draft.decision(elect_leaders(draft, request, ends))
 
     def recover(self, ends: ReplicaEnds) -> Decision[None]:
         """Hold unclean elections; `ends` has the log ends of the replicas."""
@@ -300,7 +305,8 @@ class Controller:
         if wait_ms := self._creation_wait_ms(now_ms):
             return Decision([], growth_throttled(request, wait_ms))
         limit = self._cluster_settings().max_broker_partitions
-        return self._created(create_partitions(self.pending_image, request, limit))
+        stuck = self._sessions.stuck()
+        return self._created(create_partitions(self.pending_image, request, limit, stuck))
 
     def _creation_wait_ms(self, now_ms: int) -> int:
         settings = self._cluster_settings()
@@ -391,7 +397,8 @@ class Controller:
     # -- the decision ------------------------------------------------------------------------------
 
     def _draft(self) -> Draft:
-        return Draft(self.pending_image, self._allows_unclean_election, self._min_isr)
+        behind = self._sessions.behind()
+        return Draft(self.pending_image, self._allows_unclean_election, self._min_isr, behind)
 
     def _replayed(self, decision: Decision[AnswerT]) -> Decision[AnswerT]:
         for record in decision.records:
@@ -408,6 +415,7 @@ class Controller:
             self._new_uuid,
             settings.default_replication_factor,
             settings.max_broker_partitions,
+            self._sessions.stuck(),
         )
 
     def _cluster_settings(self) -> ClusterSettings:

@@ -1,6 +1,7 @@
 """CreatePartitions: adds partitions to topics."""
 
 from collections import Counter
+from collections.abc import Collection
 
 from barnabas.controller.decision import Decision, Refusal
 from barnabas.controller.placement import Placement, assigned_partitions, new_partition
@@ -26,12 +27,13 @@ def create_partitions(
     image: MetadataImage,
     request: CreatePartitionsRequest,
     max_broker_partitions: int | None = None,
+    stuck: Collection[int] = (),
 ) -> Decision[CreatePartitionsResponse]:
-    """Each topic succeeds or fails on its own."""
+    """Each topic succeeds or fails on its own. Brokers that are `stuck` would not know of it."""
     records: list[MetadataRecord] = []
     results: list[CreatePartitionsTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
-    placement = Placement(image, max_broker_partitions)
+    placement = Placement(image, max_broker_partitions, stuck)
     new = sum(_growth(image, topic) for topic in request.topics)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
@@ -103,10 +105,10 @@ def _grow(
             )
         assigned = [assignment.broker_ids for assignment in topic.assignments]
         placement.check_room_for(assigned)
-        return assigned_partitions(image, current.topic_id, have, assigned, factor)
+        return assigned_partitions(image, current.topic_id, have, assigned, factor, placement.stuck)
     placement.check(factor, topic.count - have)
     placement.begin_topic(current.partitions)
     return [
-        new_partition(image, current.topic_id, index, placement.place(factor))
+        new_partition(image, current.topic_id, index, placement.place(factor), placement.stuck)
         for index in range(have, topic.count)
     ]

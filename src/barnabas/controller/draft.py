@@ -1,6 +1,6 @@
 """A decision while it is made."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -24,6 +24,8 @@ class Draft:
     """Whether unclean elections are allowed for a topic."""
     min_isr: Callable[[str], int]
     """A topic's `min.insync.replicas`."""
+    behind: Collection[int] = ()
+    """Brokers that do not keep up with the metadata log: others are elected before them."""
     records: list[MetadataRecord] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     to_recover: list[tuple[bytes, int]] = field(default_factory=list)

@@ -1,6 +1,5 @@
 """ElectLeaders: an operator elects preferred leaders, or unclean ones."""
 
-from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
@@ -26,13 +25,12 @@ def elect_leaders(
     draft: Draft,
     request: ElectLeadersRequest,
     ends: ReplicaEnds,
-    behind: Collection[int] = (),
 ) -> ElectLeadersResponse:
     """Each partition succeeds or fails on its own.
 
     If the request is for all partitions, those without need for an election are left out of the
     response. `ends` has the log ends of the replicas, for unclean elections. Brokers that are
-    `behind` with the metadata are no preferred leaders: they would not know that they lead.
+    behind with the metadata are no preferred leaders: they would not know that they lead.
     """
     if request.election_type not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
@@ -46,7 +44,7 @@ def elect_leaders(
     response = ElectLeadersResponse()
     for wanted in asked:
         results = [
-            _result(draft, wanted.topic, index, request.election_type, ends, behind)
+            _result(draft, wanted.topic, index, request.election_type, ends)
             for index in wanted.partitions
         ]
         if everything:
@@ -83,7 +81,6 @@ def _result(
     index: int,
     election_type: int,
     ends: ReplicaEnds,
-    behind: Collection[int],
 ) -> PartitionResult:
     try:
         topic = draft.image.topics.get(name)
@@ -92,15 +89,13 @@ def _result(
         if election_type == UNCLEAN:
             _elect_any(draft, topic, topic.partitions[index], ends)
         else:
-            _elect_preferred(draft, topic, topic.partitions[index], behind)
+            _elect_preferred(draft, topic, topic.partitions[index])
     except Refusal as refusal:
         return PartitionResult(index, refusal.error_code, refusal.message)
     return PartitionResult(index, error_message=None)
 
 
-def _elect_preferred(
-    draft: Draft, topic: TopicImage, partition: PartitionImage, behind: Collection[int]
-) -> None:
+def _elect_preferred(draft: Draft, topic: TopicImage, partition: PartitionImage) -> None:
     preferred = partition.replicas[0]
     if partition.leader == preferred:
         raise Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"broker {preferred} is the leader already")
@@ -109,7 +104,7 @@ def _elect_preferred(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"broker {preferred} is not in sync or not active",
         )
-    if preferred in behind:
+    if preferred in draft.behind:
         raise Refusal(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             f"broker {preferred} is behind with the metadata log and would not know that it leads: "

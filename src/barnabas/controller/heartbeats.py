@@ -34,7 +34,9 @@ def heartbeat(
     broker = draft.image.brokers[request.broker_id]
     if broker.in_controlled_shutdown and not request.want_shut_down:
         return BrokerHeartbeatResponse(error_code=ErrorCode.STALE_BROKER_EPOCH)
-    session = sessions.heard(broker.id, request.current_metadata_offset, metadata_end_offset)
+    session = sessions.heard(
+        broker.id, request.current_metadata_offset, metadata_end_offset, now_ms
+    )
     assert session.caught_up_offset is not None
     caught_up = request.current_metadata_offset >= session.caught_up_offset
     if request.want_shut_down:
@@ -60,7 +62,7 @@ def _continue_shutdown(
     broker: BrokerImage,
     metadata_end_offset: int,
 ) -> None:
-    """Fence it once others lead all that they can, and know it."""
+    """Fence it once others lead all that they can, and know it, except for those that are stuck."""
     if broker.fenced:
         return
     if not broker.in_controlled_shutdown:
@@ -70,6 +72,11 @@ def _continue_shutdown(
         return
     if session.leave_offset is None:
         session.leave_offset = metadata_end_offset + len(draft.records)
-    others = (other.id for other in draft.image.brokers.values() if other.is_active)
+    stuck = sessions.stuck()
+    others = (
+        other.id
+        for other in draft.image.brokers.values()
+        if other.is_active and other.id not in stuck
+    )
     if sessions.have_replayed(others, session.leave_offset):
         fence(draft, [broker.id])

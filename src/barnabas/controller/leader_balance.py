@@ -1,7 +1,6 @@
 """Automatic election of preferred leaders."""
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.controller_config import ControllerConfig
@@ -19,11 +18,11 @@ def could_lead_again(image: MetadataImage, partition: PartitionImage) -> bool:
     )
 
 
-def balance_leaders(draft: Draft, config: ControllerConfig, behind: Collection[int] = ()) -> bool:
+def balance_leaders(draft: Draft, config: ControllerConfig) -> bool:
     """Elect preferred leaders; returns False if some are left for the next time.
 
     Partitions of a broker stay as they are while others lead only a small share of them, and while
-    it is `behind` with the metadata: it would not know that it leads.
+    it is behind with the metadata: it would not know that it leads.
     """
     image = draft.image
     should: Counter[int] = Counter()
@@ -35,7 +34,7 @@ def balance_leaders(draft: Draft, config: ControllerConfig, behind: Collection[i
     imbalanced = {
         broker_id
         for broker_id, count in elsewhere.items()
-        if broker_id not in behind
+        if broker_id not in draft.behind
         and count * 100 > should[broker_id] * config.leader_imbalance_percentage
     }
     moved = 0
@@ -49,11 +48,11 @@ def balance_leaders(draft: Draft, config: ControllerConfig, behind: Collection[i
     return True
 
 
-def waits_for(image: MetadataImage, behind: Collection[int]) -> bool:
-    """Whether a preferred leader could lead again, were it not `behind`."""
-    return bool(behind) and any(
-        partition.replicas[0] in behind and could_lead_again(image, partition)
-        for topic in image.topics.values()
+def waits_for_broker(draft: Draft) -> bool:
+    """Whether a preferred leader could lead again, were it not behind with the metadata."""
+    return bool(draft.behind) and any(
+        partition.replicas[0] in draft.behind and could_lead_again(draft.image, partition)
+        for topic in draft.image.topics.values()
         for partition in topic.partitions
     )
 

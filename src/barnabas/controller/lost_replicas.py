@@ -130,7 +130,8 @@ def _leave(draft: Draft, topic: TopicImage, partition: PartitionImage, broker_id
     if len(others) > 1 or len(others) < draft.min_isr(topic.name):
         change_partition(draft, topic, replace(partition, isr=others))
     elif partition.leader == broker_id:
-        change_partition(draft, topic, replace(partition, leader=active[0]))
+        leader = min(active, key=lambda member: member in draft.behind)
+        change_partition(draft, topic, replace(partition, leader=leader))
 
 
 def _can_another_lead(draft: Draft, partition: PartitionImage, broker_id: int) -> bool:

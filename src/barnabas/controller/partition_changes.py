@@ -23,7 +23,7 @@ from dataclasses import replace
 from barnabas.controller.draft import Draft
 from barnabas.controller.leader_election import elect_leader, elect_uncleanly
 from barnabas.controller.replica_ends import ReplicaEnds
-from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
+from barnabas.metadata.image import PartitionImage, TopicImage
 from barnabas.metadata.partition_image import (
     NO_LEADER,
     NO_LEADER_CHANGE,
@@ -47,7 +47,7 @@ def change_partition(
     election is allowed, among the replicas that have answered.
     """
     before = topic.partitions[wanted.index]
-    after = _moved(draft.image, elect_leader(draft.image, wanted))
+    after = _moved(draft, elect_leader(draft.image, wanted, draft.behind))
     after = _with_eligible(draft, topic, before, after, lost)
     if after.leader == NO_LEADER:
         if ends is not None:
@@ -76,17 +76,18 @@ def _with_eligible(
     return after if elr == after.elr else replace(after, elr=elr)
 
 
-def _moved(image: MetadataImage, partition: PartitionImage) -> PartitionImage:
+def _moved(draft: Draft, partition: PartitionImage) -> PartitionImage:
     """The partition with its reassignment completed, if it can be."""
     if not partition.is_moving or partition.leader == NO_LEADER:
         return partition
     target = [r for r in partition.replicas if r not in partition.removing_replicas]
     isr = [member for member in partition.isr if member in target]
-    if not set(partition.adding_replicas) <= set(isr) or not any(map(image.is_active, isr)):
+    if not set(partition.adding_replicas) <= set(isr) or not any(map(draft.image.is_active, isr)):
         return partition
     return elect_leader(
-        image,
+        draft.image,
         replace(partition, replicas=target, isr=isr, adding_replicas=[], removing_replicas=[]),
+        draft.behind,
     )
 
 

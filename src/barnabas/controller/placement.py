@@ -2,17 +2,20 @@
 
 Replicas are placed one by one on the best broker, considering all that are placed already. The
 first replica is the preferred leader, so leaders are spread too, within the topic first and over
-all topics second. Brokers that are not active come last, and are never preferred leaders.
+all topics second. Brokers that are not active come last, and are never preferred leaders. Before
+them come brokers that are stuck (`broker_sessions`): their disk is full, most likely.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import chain
 
 from barnabas.controller.decision import Refusal
-from barnabas.metadata.image import MetadataImage, PartitionImage
+from barnabas.metadata.image import BrokerImage, MetadataImage, PartitionImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import PartitionRecord
+
+_READY, _STUCK, _INACTIVE = range(3)
 
 
 def check_assignment(image: MetadataImage, replicas: list[int]) -> None:
@@ -31,9 +34,14 @@ def check_assignment(image: MetadataImage, replicas: list[int]) -> None:
 
 
 def new_partition(
-    image: MetadataImage, topic_id: bytes, index: int, replicas: list[int]
+    image: MetadataImage,
+    topic_id: bytes,
+    index: int,
+    replicas: list[int],
+    stuck: Collection[int] = (),
 ) -> PartitionRecord:
-    """A new partition: all active replicas are in sync, and the first of them leads."""
+    """A new partition: all active replicas are in sync, and the first of them leads, if possible
+    none of those that are `stuck`: they would not know that they lead."""
     isr = [replica for replica in replicas if image.is_active(replica)]
     if not isr:
         raise Refusal(
@@ -45,7 +53,7 @@ def new_partition(
         topic_id=topic_id,
         replicas=replicas,
         isr=isr,
-        leader=isr[0],
+        leader=min(isr, key=lambda replica: replica in stuck),
         leader_epoch=0,
         partition_epoch=0,
     )
@@ -57,6 +65,7 @@ def assigned_partitions(
     first: int,
     assignments: list[list[int]],
     replication_factor: int | None = None,
+    stuck: Collection[int] = (),
 ) -> list[PartitionRecord]:
     """Partitions from `first` on, assigned manually, with the same number of replicas each."""
     factor = replication_factor or len(assignments[0])
@@ -68,19 +77,32 @@ def assigned_partitions(
                 f"all partitions have {factor} replicas, but one is assigned {replicas}",
             )
     return [
-        new_partition(image, topic_id, index, replicas)
+        new_partition(image, topic_id, index, replicas, stuck)
         for index, replicas in enumerate(assignments, first)
     ]
+
+
+def _rank(broker: BrokerImage, stuck: Collection[int]) -> int:
+    if not broker.is_active:
+        return _INACTIVE
+    return _STUCK if broker.id in stuck else _READY
 
 
 class Placement:
     """Places partitions one after the other, considering all existing partitions."""
 
-    def __init__(self, image: MetadataImage, max_broker_partitions: int | None = None) -> None:
-        """No broker gets more replicas than `max_broker_partitions`."""
+    def __init__(
+        self,
+        image: MetadataImage,
+        max_broker_partitions: int | None = None,
+        stuck: Collection[int] = (),
+    ) -> None:
+        """No broker gets more replicas than `max_broker_partitions`; those that are `stuck` come
+        after other active ones."""
+        self.stuck = stuck
         self._max_per_broker = max_broker_partitions
         brokers = image.brokers.values()
-        self._inactive = {broker.id: not broker.is_active for broker in brokers}
+        self._ranks = {broker.id: _rank(broker, stuck) for broker in brokers}
         self._racks = {broker.id: broker.rack for broker in brokers}
         self._hosts = {
             broker.id: broker.endpoints[0].host if broker.endpoints else str(broker.id)
@@ -89,21 +111,21 @@ class Placement:
         placed = [p.replicas for topic in image.topics.values() for p in topic.partitions]
         self._leaders = self._counts(replicas[0] for replicas in placed)
         self._replicas = self._counts(chain.from_iterable(placed))
-        self._successors = {one: self._counts(()) for one in self._inactive}
+        self._successors = {one: self._counts(()) for one in self._ranks}
         """How often each broker follows another one in a list of replicas."""
         self.begin_topic()
 
     @property
     def broker_count(self) -> int:
-        return len(self._inactive)
+        return len(self._ranks)
 
     @property
     def active_count(self) -> int:
-        return sum(not inactive for inactive in self._inactive.values())
+        return sum(rank != _INACTIVE for rank in self._ranks.values())
 
     def _counts(self, broker_ids: Iterable[int]) -> dict[int, int]:
         """How often each broker occurs; with zeros, because lookups in a Counter are slow."""
-        return {**dict.fromkeys(self._inactive, 0), **Counter(broker_ids)}
+        return {**dict.fromkeys(self._ranks, 0), **Counter(broker_ids)}
 
     def begin_topic(self, partitions: Iterable[PartitionImage] = ()) -> None:
         """The next partitions belong to one topic, which has these partitions already."""
@@ -147,7 +169,7 @@ class Placement:
 
     def place(self, replication_factor: int) -> list[int]:
         """The replicas of one more partition, the preferred leader first."""
-        left = set(self._inactive)
+        left = set(self._ranks)
         leader = min(left, key=self._cost_as_leader)
         left.remove(leader)
         replicas = [leader]
@@ -166,7 +188,7 @@ class Placement:
     def _cost_as_leader(self, broker_id: int) -> tuple[int, ...]:
         """Sort key; the smallest is the best."""
         return (
-            self._inactive[broker_id],
+            self._ranks[broker_id],
             self._topic_leaders[broker_id],
             self._leaders[broker_id],
             self._topic_replicas[broker_id],
@@ -182,7 +204,7 @@ class Placement:
 
         def cost(broker_id: int) -> tuple[int, ...]:
             return (
-                self._inactive[broker_id],
+                self._ranks[broker_id],
                 racks.count(self._racks[broker_id]),
                 hosts.count(self._hosts[broker_id]),
                 self._topic_replicas[broker_id],

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from barnabas.controller.configs import TopicDefaults, check_topic_config, described_configs
@@ -59,6 +59,8 @@ class TopicPolicy:
     """-1 means 3, or the number of brokers if there are fewer."""
     max_broker_partitions: int = 2**31 - 1
     """The most replicas of one broker."""
+    stuck: Collection[int] = ()
+    """Brokers that would not know of the topic: see `broker_sessions`."""
 
 
 def check_name(name: str) -> None:
@@ -128,7 +130,8 @@ def create_topics(
     results: list[CreatableTopicResult] = []
     asked = Counter(topic.name for topic in request.topics)
     metric_names = {_metric_name(name): name for name in (*RESERVED_NAMES, *image.topics)}
-    placement = Placement(image, None if internal else policy.max_broker_partitions)
+    limit = None if internal else policy.max_broker_partitions
+    placement = Placement(image, limit, policy.stuck)
     count = partitions_asked_for(request, policy.num_partitions)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
@@ -217,7 +220,7 @@ def _new_partitions(
     if topic.assignments:
         assigned = _assignments(topic)
         placement.check_room_for(assigned)
-        return assigned_partitions(image, topic_id, 0, assigned)
+        return assigned_partitions(image, topic_id, 0, assigned, stuck=policy.stuck)
     count = policy.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     if not 1 <= count <= MAX_PARTITIONS_PER_TOPIC:
         raise Refusal(
@@ -233,7 +236,8 @@ def _new_partitions(
     placement.check(factor, count)
     placement.begin_topic()
     return [
-        new_partition(image, topic_id, index, placement.place(factor)) for index in range(count)
+        new_partition(image, topic_id, index, placement.place(factor), policy.stuck)
+        for index in range(count)
     ]
 
 
