@@ -19,7 +19,6 @@ from barnabas.controller import (
     acls,
     alter_configs,
     isr_changes,
-    leader_balance,
     lost_replicas,
     producer_ids,
     reassignments,
@@ -39,12 +38,13 @@ from barnabas.controller.features.node_features import AllFeatures
 from barnabas.controller.features.update_features import update_features
 from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
+from barnabas.controller.leaders import leader_balance
+from barnabas.controller.leaders.stuck_leaders import StuckLeaders
 from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
 from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.scram_credentials import alter_scram_credentials
-from barnabas.controller.stuck_leaders import StuckLeaders
 from barnabas.controller.topics import (
     TopicPolicy,
     create_topics,

@@ -6,7 +6,7 @@ longest log among those that have answered, and may lose committed records.
 
 Among replicas that are equally good, those that keep up with the metadata log come first: one whose
 disk is full would not know that it leads. A leader stays, also one that is behind
-(`stuck_leaders`).
+(`leaders.stuck_leaders`).
 """
 
 from collections.abc import Collection

@@ -8,6 +8,8 @@ import pytest
 
 from barnabas.broker.monitoring.health import Health
 from barnabas.broker.node import Node
+from barnabas.log import StorageError
+from barnabas.metadata.image import TopicImage
 
 
 @pytest.fixture
@@ -48,4 +50,41 @@ def test_a_replica_that_a_move_adds_does_not_count(
         leader=own + 1,
         adding_replicas=[own],
     )
+    assert health.ready().is_good
+
+
+def test_a_replica_that_can_not_be_opened_counts(
+    health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, partitions = local_node.node_id, local_node.partitions
+    topic = local_node.image.topics["t"]
+    set_partition(local_node, monkeypatch, replicas=[own, own + 1], isr=[own + 1], leader=own + 1)
+
+    def fail(*_: object) -> None:
+        raise StorageError("no such disk")
+
+    for by_key, key in (
+        (partitions.by_id, topic.topic_id),
+        (partitions.by_name, "t"),
+        (partitions.by_encoded_name, b"t"),
+    ):
+        monkeypatch.setitem(by_key, key, [None])  # type: ignore[arg-type]
+    monkeypatch.setattr(partitions._opener, "open", fail)
+    partitions.apply(topic, [0])
+    assert not health.ready().is_good
+    set_partition(local_node, monkeypatch, replicas=[own + 1], isr=[own + 1], leader=own + 1)
+    partitions.apply(topic, [0])
+    assert health.ready().is_good
+
+
+def test_readiness_does_not_cost_more_in_a_large_cluster(
+    health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Probes come every few seconds, and replicas of other nodes are not looked at."""
+
+    class Unwalked(dict[str, TopicImage]):
+        def values(self) -> Any:
+            raise AssertionError("all topics of the cluster are looked at")
+
+    monkeypatch.setattr(local_node.image, "topics", Unwalked(local_node.image.topics))
     assert health.ready().is_good

@@ -102,13 +102,18 @@ class Health:
         return Report(not reasons, {"reasons": reasons})
 
     def _behind(self) -> Iterator[str]:
-        """The partitions of which this node has a replica that is not in sync."""
-        node_id = self._node.node_id
-        for topic in self._node.image.topics.values():
-            for index, each in enumerate(topic.partitions):
-                if (
-                    node_id in each.replicas
-                    and node_id not in each.isr
-                    and node_id not in each.adding_replicas
-                ):
-                    yield f"{topic.name}-{index}"
+        """The partitions of which this node has a replica that is not in sync.
+
+        Only its own replicas are looked at: a large cluster has many more.
+        """
+        node = self._node
+        own = [(each.topic_id, each.index) for each in node.partitions]
+        for topic_id, index in (*own, *node.partitions.unopened):
+            each = node.image.partition(topic_id, index)
+            if (
+                each is not None
+                and node.node_id in each.replicas
+                and node.node_id not in each.isr
+                and node.node_id not in each.adding_replicas
+            ):
+                yield f"{node.image.topics_by_id[topic_id].name}-{index}"

@@ -105,6 +105,8 @@ class Partitions:
         self.by_name: dict[str, Replicas] = {}
         self.by_id: dict[bytes, Replicas] = {}
         self.by_encoded_name: dict[bytes, Replicas] = {}
+        self.unopened: dict[tuple[bytes, int], None] = {}
+        """Replicas of this node that could not be opened, by topic id and index."""
         self.led: dict[Partition, None] = {}
         """Partitions that this node leads, in the order in which it began to lead them."""
         self.leaders_changed: list[Callable[[Partition], None]] = []
@@ -193,18 +195,22 @@ class Partitions:
                     if partition is None:
                         partition = self._opener.open(topic, index, *settings)
                         partitions[index] = partition
+                        self.unopened.pop((topic.topic_id, index), None)
                         self.high_watermarks.opened(partition)
                         self._opener.suspects.discard((topic.topic_id, index))
                         self.throttles.apply(partition, self.image.topic_configs(topic.name))
                         if partition.doubt:
                             self._host.on_doubt(partition)
                     self._assign(partition, image)
-                elif partition is not None:
-                    partitions[index] = None
-                    self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+                else:
+                    self.unopened.pop((topic.topic_id, index), None)
+                    if partition is not None:
+                        partitions[index] = None
+                        self._remove(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             except StorageError as error:
                 logger.error("%s-%d: %s", topic.name, index, error)
                 if partitions[index] is None and self._node_id in image.replicas:
+                    self.unopened[topic.topic_id, index] = None
                     self._opener.failed(topic.topic_id, index)
                     self._host.on_offline(topic.name, topic.topic_id, index)
                 self._loop.call_later(_TRY_AGAIN_S, self._try_again, topic.topic_id, index)
@@ -269,6 +275,8 @@ class Partitions:
         Ten thousand partitions take a second, so it yields after each how many are done.
         """
         partitions = self.by_id.pop(topic_id, [])
+        for index in range(len(partitions)):
+            self.unopened.pop((topic_id, index), None)
         if self.by_name.get(name) is partitions:
             del self.by_name[name]
             del self.by_encoded_name[name.encode()]
