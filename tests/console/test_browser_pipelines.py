@@ -85,6 +85,20 @@ def test_the_graph_leads_to_a_pipeline_with_plots(visit: Visit) -> None:
     ).to_be_visible()
 
 
+def test_labels_of_edges_that_cross_do_not_hide_each_other(visit: Visit) -> None:
+    page = visit.open("/pipelines")
+    places = page.evaluate("""async () => {
+        const { withLabels } = await import("/static/lib/graph.js");
+        const down = { edge: { rate: 1 }, points: [[0, 0], [60, 96]] };
+        const up = { edge: { rate: 30 }, points: [[0, 64], [60, 32]] };
+        const silent = { edge: { rate: 0, dead_letters: true }, points: [[0, 0], [60, 96]] };
+        return withLabels([down, silent, up]).map((each) => each.at);
+    }""")
+    (_, height), silent, middle = places
+    assert (middle, silent) == ([30, 48], None), "the flat edge has its label in the middle"
+    assert abs(height - 48) >= 18
+
+
 def test_a_pipeline_is_asked_to_restart(visit: Visit, filled: barnabas.Cluster) -> None:
     servers = filled.bootstrap_servers
     with barnabas.Admin(servers) as admin:

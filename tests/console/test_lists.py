@@ -9,6 +9,7 @@ from barnabas.console.watch.history import LagHistory
 from barnabas.console.watch.topic_rows import lags_of, select, topic_rows
 from barnabas.diagnosis.rates import rates_of
 from barnabas.diagnosis.sample import GroupSample, Sample
+from barnabas.diagnosis.status import NodeStatus
 from barnabas.wire.endpoint import Address
 
 
@@ -30,6 +31,10 @@ def group(name: str, state: str = "Stable", **offsets: int) -> GroupSample:
     committed = {TopicPartition(topic.replace("_", "-"), 0): at for topic, at in offsets.items()}
     members = GroupMembers(name, state, "consumer", "", [], GroupType.CLASSIC)
     return GroupSample(members, committed)
+
+
+def node(node_id: int, state: str = "up", *, is_controller: bool = False) -> NodeStatus:
+    return NodeStatus(node_id, f"n{node_id}:9092", None, state, None, is_controller, 0, 0)
 
 
 def test_ten_thousand_topics_are_searched_and_sorted() -> None:
@@ -91,6 +96,18 @@ def test_events_say_what_has_changed() -> None:
         "Group billing has no members left": ("warning", "/group?id=billing"),
     }
     assert not log.compare(6, now, now)
+
+
+def test_a_node_that_is_back_before_it_is_missed_is_told() -> None:
+    before, log = [node(1, is_controller=True), node(2)], EventLog()
+    fenced = [node(1, "fenced"), node(2, is_controller=True)]
+    log.compare_nodes(1, before, fenced)
+    log.compare_nodes(2, fenced, [node(1), node(2, is_controller=True)])
+    assert [(each.severity, each.what) for each in log.newest(9)] == [
+        ("good", "Node 1 is up again"),
+        ("info", "Node 2 is the controller now"),
+        ("bad", "Node 1 is fenced"),
+    ]
 
 
 def test_a_partition_without_leader() -> None:

@@ -16,7 +16,7 @@ from barnabas.console.api.dead_letters import Newest, shown
 from barnabas.console.api.pipelines import without_masked
 from barnabas.console.messages.masking import MASK, Masks, parse_mask
 from barnabas.console.watch.events import EventLog
-from barnabas.console.watch.pipelines import PipelineWatch
+from barnabas.console.watch.pipelines import SERIES, PipelineWatch
 from barnabas.dead_letters.letters import letter_of
 from barnabas.dead_letters.passed_over import PassedOver
 from barnabas.diagnosis.collect.snapshot import take_snapshot
@@ -105,7 +105,7 @@ def test_one_pipeline_has_points_and_its_failure_is_an_event(
     )
     assert found["error"] == error
     at = found["series"].index("rows_in_per_s")
-    assert [each[at] for each in found["points"]] == [120, 120]
+    assert [each[at] for each in found["points"]] == [120, 0], "nothing, once it has failed"
     events = [each["what"] for each in console.get("/api/overview")["events"]]
     assert "Pipeline fragile has failed" in events
     assert console.ask("/api/pipeline?id=nobody")[0] == 404
@@ -188,6 +188,44 @@ def test_a_pipeline_that_does_not_report_is_lost(cluster: barnabas.Cluster) -> N
     watch = asyncio.run(follow())
     assert watch.followed[key].state == "lost"
     assert any("silent no longer reports" in each.what for each in events.newest(50))
+
+
+def test_lag_is_what_its_group_has_not_read_and_not_as_of_the_last_batch(
+    cluster: barnabas.Cluster,
+) -> None:
+    servers = cluster.bootstrap_servers
+    letters = "busy.bad-orders.dead-letters"
+    with barnabas.Admin(servers) as admin:
+        admin.create_topic("busy-orders", partitions=1)
+        for group in ("busy", letters):
+            admin.set_group_offsets(group, {barnabas.TopicPartition("busy-orders", 0): 0})
+    report = report_of("busy", lag=0, lag_s=0.0, reads=[["topic", "busy-orders"]])
+    (key,) = write_reports(servers, report)
+
+    async def follow() -> None:
+        async with ClusterClient(servers) as client:
+            watch, sampler = PipelineWatch(client, EventLog()), Sampler(client, members=False)
+            assert await watch.follow(await sampler.take(), 1_000), "a new pipeline"
+            assert (watch.followed[key].lag, watch.followed[key].lag_s) == (0, 0.0)
+            with barnabas.Producer(servers) as producer:
+                for _ in range(7):
+                    producer.send("busy-orders", b"{}")
+            write_reports(servers, report)
+            assert not await watch.follow(await sampler.take(), 3_000), "nothing new"
+            write_reports(servers, {**report, "state": "stopped"})
+            await watch.follow(await sampler.take(), 9_000)
+            busy = watch.followed[key]
+            assert (busy.lag, busy.lag_s) == (7, 6.0)
+            lags = [each[1 + SERIES.index("lag")] for each in busy.points]
+            assert lags == [0, 7, 7]
+            rates = [each[1 + SERIES.index("rows_in_per_s")] for each in busy.points]
+            assert rates == [120.0, 120.0, 0.0], "a stopped pipeline reads nothing"
+            groups = watch.as_members(await take_snapshot(client, Limits())).groups
+            assert letters not in {each.group_id for each in groups}, "also when it has stopped"
+            assert watch.is_bookkeeping(letters)
+            assert not watch.is_bookkeeping("busy")
+
+    asyncio.run(follow())
 
 
 def test_an_error_of_a_masked_topic_has_only_its_place() -> None:

@@ -3,6 +3,7 @@
 The processes that run pipelines and those that show them share it. Nothing here needs Spark.
 
 graph     pipelines and the places that they read and write
+lag_time  how far a pipeline is behind, in seconds
 layers    where a drawing has the nodes
 reports   the topic that running pipelines report to
 requests  the topic by which they are asked to stop or restart

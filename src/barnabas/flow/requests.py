@@ -14,6 +14,7 @@ PARTITION = 0
 CONFIGS = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 3600 * 1000),
+    "segment.ms": str(24 * 3600 * 1000),
     "segment.bytes": str(2 * 1024 * 1024),
     "message.timestamp.type": "LogAppendTime",
 }

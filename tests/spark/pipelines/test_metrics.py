@@ -6,8 +6,8 @@ from urllib.error import HTTPError
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from barnabas.flow.lag_time import LagTime
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
-from barnabas.spark.pipelines.run.lag_time import LagTime
 from barnabas.spark.pipelines.run.metrics import Status, exposition
 from barnabas.spark.pipelines.run.metrics_server import MetricsServer
 

@@ -1,6 +1,8 @@
 """A line that is kept up to date on a terminal; elsewhere a line now and then."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
 from barnabas.cli.base.output import say
@@ -31,3 +33,13 @@ class ProgressLine:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """What shows progress, for as long as it lasts."""
+    line = ProgressLine()
+    try:
+        yield line.show
+    finally:
+        line.end()

@@ -66,11 +66,10 @@ class _Progress:
 class _RunningFlow:
     """A flow that was started: its query, and its upkeep."""
 
-    def __init__(self, flow: "Flow", started: "MirrorQuery", upkeep: "MirrorUpkeep") -> None:
-        self.flow = flow
+    def __init__(self, started: "MirrorQuery", upkeep: "MirrorUpkeep") -> None:
+        self.flow = upkeep.flow
         self._query, self._channel = started
         self._upkeep = upkeep
-        upkeep.start()
 
     @property
     def is_over(self) -> bool:
@@ -134,9 +133,6 @@ def _run(
     checkpoints, master = place
     check_master(master, {})
     try:
-        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-
-        from barnabas.spark.pipelines.run.pipeline_run import SparkGone
         from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet
         from barnabas.spark.sessions.tuned_session import session
     except ImportError as missing:
@@ -148,8 +144,42 @@ def _run(
     names = ", ".join(each.flow.name for each in flows)
     log = _folder(checkpoints, flows[0].flow) / "spark.log"
     say(f"starting Spark on {master} for {names} (its log: {log})")
-    with _errors_in(log):
-        spark = session("barnabas mirror", master, **{"spark.ui.enabled": "false"})
+    with _upkeep_of(flows) as upkeeps:
+        with _errors_in(log):
+            spark = session("barnabas mirror", master, **{"spark.ui.enabled": "false"})
+        return _copy(spark, upkeeps, checkpoints, measured, log)
+
+
+@contextmanager
+def _upkeep_of(flows: "Sequence[ConfiguredFlow]") -> "Iterator[list[MirrorUpkeep]]":
+    """What drivers do next to their flows, from before Spark is there.
+
+    So others hear of the driver, and it hears of a failover, while Spark starts.
+    """
+    from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
+
+    upkeeps = [MirrorUpkeep(each.flow, each.groups) for each in flows]
+    for each in upkeeps:
+        each.start()
+    try:
+        yield upkeeps
+    finally:
+        for each in upkeeps:
+            each.close(_SETTLE_S)
+
+
+def _copy(
+    spark: "SparkSession",
+    upkeeps: "Sequence[MirrorUpkeep]",
+    checkpoints: Path,
+    measured: "Sequence[FlowMetrics]",
+    log: Path,
+) -> int:
+    """Copy until a signal, or until all flows were stopped from outside."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    from barnabas.spark.pipelines.run.pipeline_run import SparkGone
+
     spark.sparkContext.setLogLevel("ERROR")
     stopped: list[int] = []
 
@@ -162,8 +192,9 @@ def _run(
         signal.signal(each, stop)
     running: list[_RunningFlow] = []
     try:
-        for wanted, metrics in zip(flows, measured, strict=True):
-            running.append(_start(spark, wanted, checkpoints, metrics, len(flows)))
+        for upkeep, metrics in zip(upkeeps, measured, strict=True):
+            running.append(_start(spark, upkeep, checkpoints, metrics, len(upkeeps)))
+        names = ", ".join(each.flow.name for each in upkeeps)
         say(f"copying {names}; Ctrl-C stops it")
         left = list(running)
         while left and not stopped:
@@ -191,28 +222,26 @@ def _run(
 
 
 def _show_warnings() -> None:
-    """Those of the upkeep, as those of reports."""
-    handler = logging.StreamHandler()
+    """Those of the upkeep, as those of reports; also while Spark's errors go to a file."""
+    handler = logging.StreamHandler(os.fdopen(os.dup(_STDERR), "w", buffering=1))
     handler.setFormatter(logging.Formatter("warning: %(message)s"))
     logging.getLogger("barnabas.mirror").addHandler(handler)
 
 
 def _start(
     spark: "SparkSession",
-    wanted: "ConfiguredFlow",
+    upkeep: "MirrorUpkeep",
     checkpoints: Path,
     metrics: "FlowMetrics",
     flows: int,
 ) -> _RunningFlow:
-    from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
     from barnabas.spark.mirror.mirror_query import start_mirror
 
-    flow = wanted.flow
-    upkeep = MirrorUpkeep(flow, wanted.groups)
+    flow = upkeep.flow
     progress = _Progress(f"{flow.name}: " if flows > 1 else "")
     checkpoint = str((_folder(checkpoints, flow) / "checkpoint").resolve())
     started = start_mirror(spark, flow, checkpoint, [progress, metrics, upkeep], flows=flows)
-    return _RunningFlow(flow, started, upkeep)
+    return _RunningFlow(started, upkeep)
 
 
 def _spark_has_ended() -> bool:

@@ -7,6 +7,7 @@ import typer
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import print_json, print_line
+from barnabas.cli.base.progress import progress_line
 from barnabas.cli.mirror.flow_options import (
     ExcludedGroups,
     ExcludedTopics,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from barnabas.mirror.groups.group_sync import SyncedGroup
 
 Wait = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0, help="How long to wait for the lag to be 0.")
+    float, typer.Option(metavar="SECONDS", min=0, help="How long to wait without progress.")
 ]
 
 
@@ -98,7 +99,8 @@ async def failover(
     flow = mirrored.flow
     taken = group_settings(groups, exclude_groups, mirrored.groups)
     async with connect(flow) as clients:
-        report = await failover(flow, clients, taken, wait_s=wait, force=force)
+        with progress_line() as show:
+            report = await failover(flow, clients, taken, wait_s=wait, force=force, show=show)
     if as_json:
         print_json(asdict(report))
     else:
@@ -137,7 +139,12 @@ async def failback(
     taken = group_settings(groups, exclude_groups, mirrored.groups)
     async with connect(flow) as clients:
         begun = await prepare(flow, clients)
-        report = None if prepare_only else await complete(flow, clients, taken, wait_s=wait)
+        with progress_line() as show:
+            report = (
+                None
+                if prepare_only
+                else await complete(flow, clients, taken, wait_s=wait, show=show)
+            )
     returned = [] if report is None else report.groups
     positions = {str(partition): offset for partition, offset in begun.items()}
     if as_json:

@@ -13,6 +13,12 @@ from barnabas.spark.pipelines import PipelineRun
 from barnabas.spark.pipelines.run.control_requests import ControlRequests
 from barnabas.spark.pipelines.run.run_folder import RunFolder
 
+_RESTARTED = "It was restarted with its definition as it is now."
+_RESTARTED_IN_VAIN = (
+    "It was restarted with its definition as it is now, which has failed since and has finished no "
+    "batch. Correct the definition and restart it; it goes on from its checkpoint."
+)
+
 Follow: TypeAlias = Callable[[], DefinitionFollower]
 
 
@@ -40,10 +46,7 @@ class PipelineControl:
     def marked(self, statuses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Statuses with whether requests are taken, and the answer to the last one."""
         control = CONTROLLED if self._requests.is_listening else None
-        return [
-            {**each, "control": control, **self._answers.get(each["pipeline"], {})}
-            for each in statuses
-        ]
+        return [{**each, "control": control, **self._answer_of(each)} for each in statuses]
 
     def close(self) -> None:
         self._requests.close()
@@ -65,10 +68,15 @@ class PipelineControl:
         self._answer(
             request,
             name,
-            "It was restarted with its definition as it is now."
-            if problem is None
-            else f"It was not restarted: {problem}",
+            _RESTARTED if problem is None else f"It was not restarted: {problem}",
         )
+
+    def _answer_of(self, status: Mapping[str, Any]) -> dict[str, str]:
+        """The answer to the last request, which a definition that fails changes."""
+        found = self._answers.get(status["pipeline"], {})
+        if found.get("answer") == _RESTARTED and status.get("error") and not status["batches"]:
+            return {**found, "answer": _RESTARTED_IN_VAIN}
+        return found
 
     def _answer(self, request: PipelineRequest, name: str, text: str) -> None:
         self._answers[name] = {"answered": request.id, "answer": text}

@@ -15,7 +15,7 @@ async def overview(call: Call) -> dict[str, Any]:
     looked = await watch.look()
     since = call.number("since")
     rows = [] if looked is None else [row for row in looked.topics if not row.internal]
-    groups = [] if looked is None else looked.groups
+    groups = watch.groups_of_readers
     return {
         "cluster_id": None if looked is None else looked.sample.cluster_id,
         "at_ms": None if looked is None else looked.at_ms,

@@ -70,8 +70,10 @@ async def pipelines_of(call: Call) -> list[dict[str, Any]]:
 
 def _reported(call: Call, key: str, one: Followed) -> dict[str, Any]:
     shown = without_masked(one.report, Masks(call.options.masks))
+    lag = {} if one.lag is None else {"lag": one.lag, "lag_s": one.lag_s}
     return {
         **shown,
+        **lag,
         "id": key,
         "state": one.state,
         "heard_ms": one.heard_ms,

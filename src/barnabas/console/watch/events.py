@@ -1,12 +1,14 @@
 """What differs between two samples, in sentences, the newest first."""
 
 from collections import Counter, deque
+from collections.abc import Iterable
 from itertools import count
 from typing import NamedTuple
 from urllib.parse import quote
 
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.diagnosis.sample import Sample
+from barnabas.diagnosis.status import UP, NodeStatus
 from barnabas.quantities import counted
 
 KEPT = 200
@@ -44,6 +46,25 @@ class EventLog:
         self._topics(at_ms, before, now)
         self._groups(at_ms, before, now)
         return matters
+
+    def compare_nodes(
+        self, at_ms: int, before: Iterable[NodeStatus], now: Iterable[NodeStatus]
+    ) -> None:
+        """Add which nodes are fenced or up again, and who is the controller.
+
+        A node that is back after some seconds has never left the cluster, as samples see it.
+        """
+        known = {each.node_id: each for each in before}
+        for each in now:
+            old = known.get(each.node_id)
+            if old is None:
+                continue
+            if each.state != old.state and each.state == UP:
+                self.add(at_ms, "good", f"Node {each.node_id} is up again", "/cluster")
+            elif each.state != old.state:
+                self.add(at_ms, "bad", f"Node {each.node_id} is {each.state}", "/cluster")
+            if each.is_controller and not old.is_controller:
+                self.add(at_ms, "info", f"Node {each.node_id} is the controller now", "/cluster")
 
     def _nodes(self, at_ms: int, before: Sample, now: Sample) -> bool:
         lost = sorted(before.addresses.keys() - now.addresses.keys())

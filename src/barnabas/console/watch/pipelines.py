@@ -16,6 +16,7 @@ from barnabas.console.watch.history import POINTS
 from barnabas.diagnosis.facts import Facts
 from barnabas.diagnosis.sample import Sample
 from barnabas.errors import BarnabasError
+from barnabas.flow.lag_time import LagTime
 from barnabas.flow.reports import LOST_AFTER_S, TOPIC, Report, decode, key_of
 
 SERIES = (
@@ -46,6 +47,10 @@ class Followed:
     report: Report
     heard_ms: int
     state: str
+    lag: int | None = None
+    """Records that its group has not read, of the last sample: a report is as of its last batch."""
+    lag_s: float | None = None
+    lag_time: LagTime = field(default_factory=LagTime)
     points: deque[list[float | None]] = field(default_factory=lambda: deque(maxlen=POINTS))
 
 
@@ -61,19 +66,30 @@ class PipelineWatch:
         self.error: str | None = None
         """Why reports can't be read."""
 
-    async def follow(self, sample: Sample, now_ms: int) -> None:
-        """Read what came since the last call."""
+    async def follow(self, sample: Sample, now_ms: int) -> bool:
+        """Read what came since the last call; True if it has new pipelines."""
         end = sample.ends.get(_PARTITION)
         if end is None:  # there is no such topic, or it has no leader now
-            return
+            return False
+        known = len(self.followed)
+        self._measure(sample, now_ms)
         try:
             await self._read(end)
         except BarnabasError as error:
             self.error = str(error)
-            return
+            return False
         self.error = None
         for key, each in self.followed.items():
             self._settle(key, each, now_ms)
+        if len(self.followed) > known:
+            self._measure(sample, now_ms)
+        return len(self.followed) > known
+
+    def is_bookkeeping(self, group_id: str) -> bool:
+        """Whether a pipeline keeps track of its dead letters in this group."""
+        return group_id.endswith(_LETTERS) and any(
+            group_id.startswith(f"{each.report['pipeline']}.") for each in self.followed.values()
+        )
 
     def as_members(self, facts: Facts) -> Facts:
         """The same facts, with running pipelines as members of their groups.
@@ -85,10 +101,7 @@ class PipelineWatch:
         groups = [
             each._replace(state="Stable") if each.group_id in running else each
             for each in facts.groups
-            if not (
-                each.group_id.endswith(_LETTERS)
-                and any(each.group_id.startswith(f"{name}.") for name in running)
-            )
+            if not self.is_bookkeeping(each.group_id)
         ]
         return replace(facts, groups=groups)
 
@@ -120,7 +133,23 @@ class PipelineWatch:
         if not is_quiet and state != known.state:
             self._tell(at_ms, key, report, state)
         known.report, known.heard_ms, known.state = report, at_ms, state
-        known.points.append(_point(report, at_ms))
+        known.points.append(_point(known, at_ms))
+
+    def _measure(self, sample: Sample, now_ms: int) -> None:
+        """How far pipelines are behind now, by what their groups have committed."""
+        committed = {each.members.group_id: each.committed for each in sample.groups}
+        for one in self.followed.values():
+            topics = {name for kind, name in one.report["reads"] if kind == "topic"}
+            offsets = {
+                name: (min(offset, sample.ends[name]), sample.ends[name])
+                for name, offset in committed.get(one.report["pipeline"], {}).items()
+                if name.topic in topics and name in sample.ends
+            }
+            if not offsets:
+                continue
+            read, there = map(sum, zip(*offsets.values(), strict=True))
+            one.lag_time.add(now_ms / 1000, there, read)
+            one.lag, one.lag_s = there - read, one.lag_time.seconds(now_ms / 1000)
 
     def _settle(self, key: str, one: Followed, now_ms: int) -> None:
         """Notice those that no longer report."""
@@ -135,8 +164,12 @@ class PipelineWatch:
             self._events.add(at_ms, severity, f"Pipeline {report['pipeline']} {what}", link)
 
 
-def _point(report: Report, at_ms: int) -> list[float | None]:
-    values: dict[str, Any] = {**report, "watermark_delay_s": _delay_s(report, at_ms)}
+def _point(one: Followed, at_ms: int) -> list[float | None]:
+    values: dict[str, Any] = {**one.report, "watermark_delay_s": _delay_s(one.report, at_ms)}
+    if one.lag is not None:
+        values |= {"lag": one.lag, "lag_s": one.lag_s}
+    if one.state not in _WORKS:
+        values |= {"rows_in_per_s": 0.0, "rows_out_per_s": 0.0}
     return [at_ms, *(values[name] for name in SERIES)]
 
 

@@ -91,6 +91,12 @@ class Watch:
         await self._first.wait()
         return self.last
 
+    @property
+    def groups_of_readers(self) -> list[GroupRow]:
+        """All groups but those in which pipelines keep track of dead letters."""
+        groups = [] if self.last is None else self.last.groups
+        return [each for each in groups if not self.pipelines.is_bookkeeping(each.id)]
+
     def changed(self) -> None:
         """Take the next sample at once: something was changed from here."""
         self._sample_now.set()
@@ -105,7 +111,8 @@ class Watch:
                 sample = await sampler.take()
                 before = None if self.last is None else self.last.sample
                 self._accept(await asyncio.to_thread(_look, before, sample))
-                await self.pipelines.follow(sample, int(time() * 1000))
+                if await self.pipelines.follow(sample, int(time() * 1000)):
+                    self._examine_now.set()  # groups of pipelines need no members
             except BarnabasError as error:
                 self._fail(error)
             self._first.set()
@@ -121,7 +128,8 @@ class Watch:
         if before is not sample and self.events.compare(at_ms, before, sample):
             self._examine_now.set()
         self.last = looked
-        self.throughput.append(_throughput(at_ms, self.last, before))
+        lag = sum(row.lag for row in self.groups_of_readers)
+        self.throughput.append(_throughput(at_ms, self.last, before, lag))
         if sample.ends:
             self.lags.add(at_ms, lags)
 
@@ -142,6 +150,9 @@ class Watch:
             with suppress(BarnabasError):  # the samples say so
                 facts = self.pipelines.as_members(await take_snapshot(self.client, Limits()))
                 self.findings = await asyncio.to_thread(examine, facts)
+                if self.facts is not None:
+                    before, now = self.facts.status.nodes, facts.status.nodes
+                    self.events.compare_nodes(int(time() * 1000), before, now)
                 self.facts = facts
             await self._pause(self._examine_now, HEALTH_S, monotonic() - began)
 
@@ -168,8 +179,7 @@ def _look(before: Sample | None, sample: Sample) -> Looked:
     )
 
 
-def _throughput(at_ms: int, looked: Looked, before: Sample) -> Throughput:
-    lag = sum(row.lag for row in looked.groups)
+def _throughput(at_ms: int, looked: Looked, before: Sample, lag: int) -> Throughput:
     if before is looked.sample or not (looked.sample.ends and before.ends):
         return Throughput(at_ms, None, None, None, lag if looked.sample.ends else None)
     rows = [row for row in looked.rates.topics if not row.topic.startswith("__")]

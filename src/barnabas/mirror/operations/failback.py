@@ -25,14 +25,13 @@ from barnabas.mirror.groups.group_sync import GroupSync, SyncedGroup
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.operations.failover import remembered_ends
 from barnabas.mirror.operations.mirror_clients import MirrorClients
-from barnabas.mirror.operations.never_copied import never_copied
-from barnabas.mirror.operations.status import collect_status
+from barnabas.mirror.operations.progress_wait import ProgressWait, ShowProgress, show_nothing
+from barnabas.mirror.operations.remaining_records import RemainingRecords
 from barnabas.mirror.operations.stored_translations import (
     await_stored_syncs,
     stored_translations,
 )
 from barnabas.mirror.positions import fetch_positions
-from barnabas.quantities import counted, some
 
 _LOOK_S = 0.5
 
@@ -83,25 +82,31 @@ async def complete(
     settings: GroupSettings | None = None,
     *,
     wait_s: float = 60.0,
+    show: ShowProgress = show_nothing,
 ) -> FailbackReport:
     """Wait for both flows, and take groups back. Raises `InvalidArgument` if records are left.
 
-    The flow's topics are those that both flows have to copy.
+    The flow's topics are those that both flows have to copy. It waits while less and less is left,
+    and gives up after `wait_s` without progress; `show` is told what is left.
     """
     back = returning_flow(flow)
     source = clients.required_source()
-    backwards = MirrorClients(clients.target, source)
-    deadline = monotonic() + wait_s
+    forth, returning = (
+        RemainingRecords(flow, clients),
+        RemainingRecords(back, MirrorClients(clients.target, source)),
+    )
+    wait = ProgressWait(wait_s)
     while True:
-        left = [*await _left(flow, clients), *await _left(back, backwards)]
-        if not left:
+        left = (await forth.look()).plus(await returning.look())
+        if not left.words:
             break
-        if monotonic() > deadline:
+        if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
-                f"not everything is copied after {wait_s:g} s ({'; '.join(left)}): stop the "
-                f"producers of {flow.target.name}, check that both flows run, and give --topics "
-                "and --exclude as to `mirror run`"
+                f"not everything is copied, and nothing more came for {wait.patience_s(left):g} s "
+                f"({'; '.join(left.words)}): stop the producers of {flow.target.name}, check that "
+                "both flows run, and give --topics and --exclude as to `mirror run`"
             )
+        show(f"waiting for both flows: {'; '.join(left.words)}")
         await asyncio.sleep(_LOOK_S)
     await asyncio.gather(await_stored_syncs(flow, clients.target), await_stored_syncs(back, source))
     forth = BackwardRoute(flow, clients.target)
@@ -109,19 +114,3 @@ async def complete(
     routes = Routes(await stored_translations(back, source), forth.translations)
     sync = GroupSync(settings or GroupSettings(), clients.target, source, routes)
     return FailbackReport((await sync.sync(monotonic())).groups)
-
-
-async def _left(flow: Flow, clients: MirrorClients) -> list[str]:
-    """What a flow has yet to copy, in words."""
-    found = await collect_status(flow, clients)
-    missing = await never_copied(flow, clients)
-    left = []
-    if not found.mirrored:
-        left.append(f"{flow.name} has copied nothing yet")
-    elif found.lag is None:
-        left.append(f"{flow.name} has a partition that {flow.source.name} does not have")
-    elif found.lag:
-        left.append(f"{flow.name}: {counted(found.lag, 'offset')}")
-    if missing:
-        left.append(f"{flow.name} has copied nothing of {some(missing)}")
-    return left

@@ -28,6 +28,12 @@ from barnabas.mirror.groups.group_sync import GroupSync
 from barnabas.mirror.groups.stop_request import StopRequest
 from barnabas.mirror.names import upstream_topic
 from barnabas.mirror.operations.mirror_clients import MirrorClients
+from barnabas.mirror.operations.progress_wait import (
+    ProgressWait,
+    Remaining,
+    ShowProgress,
+    show_nothing,
+)
 from barnabas.mirror.operations.status import (
     GroupStatus,
     PartitionStatus,
@@ -40,6 +46,7 @@ from barnabas.mirror.operations.stored_translations import (
     stored_translations,
 )
 from barnabas.mirror.positions import abort_open_transactions, fetch_positions
+from barnabas.quantities import counted
 
 _LOOK_S = 0.5
 
@@ -75,11 +82,13 @@ async def failover(
     *,
     wait_s: float = 60.0,
     force: bool = False,
+    show: ShowProgress = show_nothing,
 ) -> FailoverReport:
     """Let the target take over.
 
-    Raises `InvalidArgument` if lag is left and `force` is not set, or if the flow has copied
-    nothing: heartbeats flow even if no topic of `mirror run --topics` exists.
+    It waits while the lag becomes less and less; `show` is told what is left. Raises
+    `InvalidArgument` if lag is left after `wait_s` without progress and `force` is not set, or if
+    the flow has copied nothing: heartbeats flow even if no topic of `mirror run --topics` exists.
     """
     if not (await collect_status(flow, clients)).mirrored:
         raise InvalidArgument(
@@ -88,7 +97,7 @@ async def failover(
             "and check that its --topics name topics that exist"
         )
     if clients.source is not None and not force:
-        await _await_lag(flow, clients, wait_s)
+        await _await_lag(flow, clients, ProgressWait(wait_s), show)
         await await_stored_syncs(flow, clients.target)
     await StopRequest(flow, clients.target).send()
     rolled_back = await abort_open_transactions(clients.target, flow)
@@ -104,15 +113,18 @@ async def failover(
     )
 
 
-async def _await_lag(flow: Flow, clients: MirrorClients, wait_s: float) -> None:
-    deadline = monotonic() + wait_s
+async def _await_lag(
+    flow: Flow, clients: MirrorClients, wait: ProgressWait, show: ShowProgress
+) -> None:
     while lag := (await collect_status(flow, clients)).lag:
-        if monotonic() > deadline:
+        left = Remaining(offsets=lag)
+        if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
-                f"{lag} offsets of {flow.source.name} are not copied after {wait_s:g} s: stop its "
-                "producers, check that `barnabas mirror run` is running, or use --force and have "
-                "them copied when the flow runs again"
+                f"{counted(lag, 'offset')} of {flow.source.name} not copied, and nothing more came "
+                f"for {wait.patience_s(left):g} s: stop its producers, check that `barnabas mirror "
+                "run` is running, or use --force and have them copied when the flow runs again"
             )
+        show(f"waiting for {flow.name}: {counted(lag, 'offset')} left")
         await asyncio.sleep(_LOOK_S)
 
 

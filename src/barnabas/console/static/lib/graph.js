@@ -19,33 +19,58 @@ export function Graph({ flow }) {
   const width = 2 * MARGIN + (flow.layers.length - 1) * COLUMN + WIDTH, height = 2 * MARGIN + (tallest - 1) * ROW + HEIGHT;
   const x = (layer) => MARGIN + layer * COLUMN;
   const y = (layer, row) => MARGIN + ((tallest - flow.layers[layer]) / 2 + row) * ROW + HEIGHT / 2;
+  const drawn = withLabels(flow.edges.map((edge) => ({ edge, points: pointsOf(edge, x, y) })));
   const said = flow.edges.map((e) => `${nameOf(flow, e.from)} to ${nameOf(flow, e.to)}${e.rate === null ? "" : `, ${perSecond(e.rate)}`}`).join("; ");
   return html`<div class="scroll card graph-box" tabindex="0" role="region" aria-label="Graph of topics and pipelines">
     <svg class=${flow.layers.length > 6 ? "graph wide" : "graph"} viewBox=${`0 0 ${width} ${height}`} width=${width} height=${height} aria-hidden="true">
       <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8Z" /></marker></defs>
-      ${flow.edges.map((e) => html`<${Edge} key=${e.from + " " + e.to} edge=${e} x=${x} y=${y} />`)}
+      ${drawn.map((e) => html`<${Edge} key=${e.edge.from + " " + e.edge.to} ...${e} />`)}
       ${flow.nodes.map((n) => html`<${Node} key=${n.kind + " " + n.name} node=${n} x=${x(n.at[0])} y=${y(...n.at)} />`)}</svg>
     <p class="sr">${said}</p></div>`;
 }
 
 const nameOf = (flow, [kind, name]) => `${kind} ${flow.nodes.find((n) => n.kind === kind && n.name === name)?.label ?? name}`;
 
-function Edge({ edge, x, y }) {
+function pointsOf(edge, x, y) {
   const forward = edge.way.at(-1)[0] >= edge.way[0][0];
-  const points = edge.way.map(([layer, row], at) => {
+  return edge.way.map(([layer, row], at) => {
     if (at === 0) return [x(layer) + (forward ? WIDTH : 0), y(layer, row)];
     return at === edge.way.length - 1 ? [x(layer) + (forward ? -3 : WIDTH + 3), y(layer, row)] : [x(layer) + WIDTH / 2, y(layer, row)];
   });
+}
+
+const isLabelled = (edge) => edge.rate !== null && (edge.rate > 0 || !edge.dead_letters);
+
+// Each label on the last part of its edge: in the middle, or where it hides no other. Flat edges
+// choose first, since a label that moves along them stays at the same height.
+export function withLabels(edges) {
+  const taken = [], steepness = ({ points }) => Math.abs(points.at(-1)[1] - points.at(-2)[1]);
+  const overlaps = ([x, y]) => taken.some((other) => Math.abs(other[0] - x) < 46 && Math.abs(other[1] - y) < 18);
+  const placed = new Map([...edges].sort((a, b) => steepness(a) - steepness(b)).map((each) => {
+    if (!isLabelled(each.edge)) return [each, null];
+    const [from, to] = each.points.slice(-2), places = [0.5, 0.62, 0.38, 0.72, 0.28].map((t) => along(from, to, t));
+    const at = places.find((place) => !overlaps(place)) ?? places[0];
+    taken.push(at);
+    return [each, at];
+  }));
+  return edges.map((each) => ({ ...each, at: placed.get(each) }));
+}
+
+// A point of the curve that `Edge` draws.
+function along([x1, y1], [x2, y2], t) {
+  const s = 1 - t, middle = (x1 + x2) / 2;
+  return [s ** 3 * x1 + 3 * s * t * middle + t ** 3 * x2, s * s * (s + 3 * t) * y1 + t * t * (t + 3 * s) * y2];
+}
+
+function Edge({ edge, points, at }) {
   let line = `M${points[0]}`;
-  for (let at = 1; at < points.length; at += 1) {
-    const [[x1, y1], [x2, y2]] = [points[at - 1], points[at]], middle = (x1 + x2) / 2;
+  for (let n = 1; n < points.length; n += 1) {
+    const [[x1, y1], [x2, y2]] = [points[n - 1], points[n]], middle = (x1 + x2) / 2;
     line += ` C${middle} ${y1}, ${middle} ${y2}, ${x2} ${y2}`;
   }
-  const busy = edge.rate > 0, last = points.length - 1;
-  const [lx, ly] = [(points[last - 1][0] + points[last][0]) / 2, (points[last - 1][1] + points[last][1]) / 2];
-  const label = edge.rate === null ? "" : perSecond(edge.rate), room = label.length * 7 + 10;
+  const busy = edge.rate > 0, label = at ? perSecond(edge.rate) : "", room = label.length * 7 + 10;
   return html`<g class=${`edge ${busy ? "busy" : ""} ${edge.dead_letters ? "dead" : ""}`}><path d=${line} marker-end="url(#arrow)" />
-    ${label && (busy || !edge.dead_letters) ? html`<rect x=${lx - room / 2} y=${ly - 10} width=${room} height="20" rx="10" /><text x=${lx} y=${ly + 4} text-anchor="middle">${label}</text>` : null}</g>`;
+    ${at ? html`<rect x=${at[0] - room / 2} y=${at[1] - 10} width=${room} height="20" rx="10" /><text x=${at[0]} y=${at[1] + 4} text-anchor="middle">${label}</text>` : null}</g>`;
 }
 
 function Node({ node, x, y }) {

@@ -8,7 +8,7 @@ const MINUTE = 60;
 
 // Steps of the y axis, so that no two ticks have the same label: whole numbers, or parts of an hour.
 const powers = (from, to) => Array.from({ length: to - from + 1 }, (_, n) => 10 ** (from + n)).flatMap((p) => [p, 2 * p, 5 * p]);
-const TIMES_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800, 2592000];
+const TIMES_S = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800, 2592000, 8640000, 31536000, 315360000];
 const CLOCK_S = TIMES_S.filter((s) => s >= 1);
 const STEPS = { number: powers(-1, 15), whole: powers(0, 15), s: TIMES_S, ms: TIMES_S.map((s) => s * 1000) };
 
@@ -40,7 +40,7 @@ function Canvas({ label, data, series, format, unit, height }) {
     made.current = key;
     const axis = { stroke: color("--muted"), grid: { stroke: color("--grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui" };
     plot.current = new UPlot({
-      width: box.current.clientWidth, height, padding: [8, 18, 0, 0],
+      width: box.current.clientWidth, height, padding: [8, 28, 0, 0],
       legend: { show: false }, cursor: { y: false, points: { size: 6 } },
       scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), Math.max(high ?? 0, unit === "ms" ? 10 : 1) * 1.15] } },
       axes: [{ ...axis, size: 26, space: 62, incrs: CLOCK_S, values: (_, ticks, __, ___, step) => once(ticks.map((t) => clock(t, step))) },

@@ -7,6 +7,7 @@ import { connectorPath, topicPath } from "../lib/route.js";
 import { ActionForm, Badge, ErrorBox, Fact, Loading, Modal, State } from "../lib/ui.js";
 import { ConnectorActions } from "./connector.js";
 
+const works = (p) => p.state === "running" || p.state === "waiting";
 const seconds = (value, brief) => duration(value * 1000, brief);
 
 export function Pipeline({ id }) {
@@ -18,7 +19,7 @@ export function Pipeline({ id }) {
     <dl class="facts small"><${Fact} name="Rows in">${compact(p.rows_in)}<//><${Fact} name="Rows out">${compact(p.rows_out)}<//><${Fact} name="Batches">${count(p.batches)}<//><${Fact} name="Lag">${p.lag === null ? "–" : `${compact(p.lag)} records`}<//>
       <${Fact} name="Behind">${p.lag_s === null ? "–" : seconds(p.lag_s)}<//><${Fact} name="Watermark">${p.watermark ? html`<${Time} ms=${Date.parse(p.watermark)} />` : "–"}<//>${p.rows_late ? html`<${Fact} name="Late rows">${count(p.rows_late)}<//>` : null}<${Fact} name="Dead letters">${count(p.dead_letters)}<//><${Fact} name="Restarts">${count(p.restarts)}<//></dl>
     ${p.points.length > 1 ? html`<${Plots} pipeline=${p} />` : html`<p class="muted">${p.reported ? "Plots begin with the next reports." : "This pipeline does not report to the cluster, so there are no plots: run it without --no-report."}</p>`}
-    <div class="columns"><${Places} title="Reads" places=${p.reads} rates=${p.read_per_s} /><${Places} title="Writes" places=${p.writes} letters=${p.dead_letter_topics} /></div>
+    <div class="columns"><${Places} title="Reads" places=${p.reads} rates=${works(p) ? p.read_per_s : {}} /><${Places} title="Writes" places=${p.writes} letters=${p.dead_letter_topics} /></div>
     ${p.expectations.length ? html`<section class="card"><h2>Expectations</h2><div class="scroll"><table class="list"><thead><tr><th scope="col">Rule</th><th scope="col">On failure</th><th scope="col" class="num">Passed</th><th scope="col" class="num">Failed</th></tr></thead>
       <tbody>${p.expectations.map((e) => html`<tr key=${e.rule}><th scope="row">${e.rule} <code>${e.condition}</code></th><td>${e.on_failure}</td><td class="num">${count(e.passed)}</td><td class="num">${e.failed ? html`<b>${count(e.failed)}</b>` : "0"}</td></tr>`)}</tbody></table></div></section>` : null}`}`;
 }
@@ -29,7 +30,7 @@ function Control({ pipeline: p, refresh }) {
   const connector = flow.data?.connectors.find((c) => c.name === p.connector);
   if (connector) return html`<p>Of connector <a href=${connectorPath(connector.name)}>${connector.name}</a>, on ${p.host}.</p><${ConnectorActions} connector=${connector} refresh=${flow.refresh} />`;
   if (p.connector) return html`<p class="muted">Of connector ${p.connector}, on ${p.host}. Start this console with <code>--connect URL</code> to start and stop it from here.</p>`;
-  return html`<p class="muted">Runs by <code>barnabas pipeline run</code> on ${p.host ?? "this machine"}, process ${p.pid ?? "–"}, from <code>${p.defined_in ?? "–"}</code>; last heard of at <${Time} ms=${p.heard_ms} />.</p>
+  return html`<p class="muted">${works(p) ? "Runs" : "Was run"} by <code>barnabas pipeline run</code> on ${p.host ?? "this machine"}, process ${p.pid ?? "–"}, from <code>${p.defined_in ?? "–"}</code>; last heard of at <${Time} ms=${p.heard_ms} />.</p>
     <${Requests} pipeline=${p} refresh=${refresh} />
     <details><summary>Start, stop, new version where it runs</summary><p>Ctrl-C or <code>kill ${p.pid ?? "PID"}</code> stops it, and the same command starts it again from its checkpoint: <code>barnabas pipeline run ${p.defined_in ?? "PATH"} ${p.pipeline}</code></p>
       <p>A new version alongside: <code>barnabas pipeline run ${p.defined_in ?? "PATH"} ${p.pipeline} --version v2</code></p>
@@ -49,9 +50,8 @@ function Requests({ pipeline: p, refresh }) {
   const silent = asked !== null && p.answered !== asked.request, late = silent && Date.now() - asked.at > ANSWER_MS, waits = silent && !late;
   const said = late ? html`<p class="notice warning" role="status">No answer yet. Look at the output of process ${p.pid ?? "–"} on ${p.host ?? "its machine"}: it may be busy, or can no longer read <code>__barnabas_pipeline_requests</code>.</p>` : p.answer && !waits ? html`<p class="notice" role="status">${p.answer}</p>` : null;
   if (!p.control || session.current.read_only) return said;
-  const runs = p.state === "running" || p.state === "waiting";
   const submit = () => api("/api/pipeline/requests", { method: "POST", body: { id: p.id, action: open === "stop" ? "stop" : "restart" } });
-  return html`<div class="toolbar">${(runs ? ["stop", "restart"] : ["start"]).map((each) => html`<button type="button" key=${each} disabled=${waits} onClick=${() => setOpen(each)}>${ASKS[each][0]}</button>`)}</div>
+  return html`<div class="toolbar">${(works(p) ? ["stop", "restart"] : ["start"]).map((each) => html`<button type="button" key=${each} disabled=${waits} onClick=${() => setOpen(each)}>${ASKS[each][0]}</button>`)}</div>
     ${waits ? html`<p class="muted" role="status">Asked; waiting for its answer…</p>` : said}
     ${open ? html`<${Modal} title=${`${ASKS[open][0]} ${p.pipeline}`} onClose=${() => setOpen(null)}><p>${ASKS[open][1]}</p><${ActionForm} label=${ASKS[open][0]} danger=${open === "stop"} submit=${submit} onDone=${({ request }) => { setAsked({ request, at: Date.now() }); setOpen(null); refresh(); }} /><//>` : null}`;
 }

@@ -7,7 +7,6 @@ supervised_query  the query of one pipeline, restarted when it fails
 restart_policy    the wait before a restart
 progress          rows, rates, lag and watermark of a query
 batch_durations   how long batches took, as a histogram
-lag_time          how far a query is behind, in seconds
 progress_reports  all of it to a topic, for the console
 control_requests  requests of users to stop or restart, from a topic
 metrics           all of this in Prometheus' format

@@ -125,6 +125,7 @@ class PipelineRun:
             for query in self.queries:
                 if not query.is_over:
                     query.start(time.time())
+                    self._write_status_if_due()  # many take a while to start: others run by then
         except BaseException:
             self.stop()
             raise
@@ -188,8 +189,9 @@ class PipelineRun:
                 query.give_up(SparkGone.MESSAGE)
             raise SparkGone(SparkGone.MESSAGE) from error
         self._count_letters(over=[q for q, has in zip(self.queries, changed, strict=True) if has])
-        if any(changed) or now - self._status_written >= _STATUS_INTERVAL_S:
+        if any(changed):
             self._write_status(now)
+        self._write_status_if_due()
 
     @property
     def is_over(self) -> bool:
@@ -322,6 +324,11 @@ class PipelineRun:
             defined.sink.check(self._folder.writer_of(defined.name), self._spark)
         except InvalidArgument as error:
             raise InvalidArgument(f"pipeline {defined.name}: {error}") from None
+
+    def _write_status_if_due(self) -> None:
+        now = time.time()
+        if now - self._status_written >= _STATUS_INTERVAL_S:
+            self._write_status(now)
 
     def _write_status(self, now: float) -> None:
         self._status_written = now

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from barnabas.flow.lag_time import LagTime
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
-from barnabas.spark.pipelines.run.lag_time import LagTime
 from barnabas.spark.pipelines.traces.sampled_traces import read_traces
 
 OUTPUT_METRIC = "barnabas_output"

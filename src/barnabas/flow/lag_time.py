@@ -1,7 +1,7 @@
 """How far a pipeline is behind, in seconds.
 
-Records are counted by Spark's reports: how many there are in the topics, and how many were read. A
-pipeline that has read as many as there were a minute ago is a minute behind. What was there before
+Records are counted: how many there are in the topics, and how many were read. A pipeline that has
+read as many as there were a minute ago is a minute behind. What was there before
 the run began counts as written when it began, so a large backlog is understated.
 """
 
