@@ -91,13 +91,11 @@ async def complete(
     """
     back = returning_flow(flow)
     source = clients.required_source()
-    forth, returning = (
-        RemainingRecords(flow, clients),
-        RemainingRecords(back, MirrorClients(clients.target, source)),
-    )
+    remaining = RemainingRecords(flow, clients)
+    returning = RemainingRecords(back, MirrorClients(clients.target, source))
     wait = ProgressWait(wait_s)
     while True:
-        left = (await forth.look()).plus(await returning.look())
+        left = (await remaining.look()).plus(await returning.look())
         if not left.words:
             break
         if wait.is_in_vain(left, monotonic()):
