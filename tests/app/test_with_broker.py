@@ -11,6 +11,7 @@ import pytest
 
 import barnabas
 from barnabas import App, Depends, Message, TopicPartition
+from barnabas.app.cancelled import Cancelled
 from tests.support.wait import wait_until_async
 
 KEYS = 10
@@ -295,3 +296,21 @@ def test_a_handler_that_awaits_what_was_cancelled_has_failed(
     (letter,) = read(servers, dead, 1)
     assert letter.value == b'{"id":3}'
     assert any(b"awaited something that was cancelled" in value for _, value in letter.headers)
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_handler_that_cancels_its_own_task_ends_the_application_with_an_error(
+    servers: str, topic: str, concurrency: int
+) -> None:
+    fill(servers, topic, 3)
+    app = App(servers)
+
+    @app.handler(topic, group=f"g-{topic}", concurrency=concurrency)
+    async def handle(order: Order) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    with pytest.raises(Cancelled):
+        asyncio.run(run_until(app, lambda: False))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from barnabas.app.arguments import Takes
 from barnabas.app.attempts import Attempts
+from barnabas.app.cancelled import Cancelled
 from barnabas.app.clock import Clock
 from barnabas.app.dependencies import Resolver, RunSync
 from barnabas.app.handler import Handler
@@ -57,6 +58,7 @@ class Running:
         """With what they read from; members of share groups have no partitions."""
         self.attempts: list[Attempts] = []
         self.is_ready = False
+        self._is_stopping = False
 
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
@@ -135,6 +137,7 @@ class Running:
     async def stop(self) -> None:
         """Finish what is being handled, commit, and leave. Raises what a handler has failed by."""
         self.is_ready = False
+        self._is_stopping = True
         for task in self._timers:
             task.cancel()
         results: list[BaseException | None] = []
@@ -200,7 +203,7 @@ class Running:
         )
         runner = ShareRunner(handler, jobs, self._attempts(handler, run_sync), limit)
         self.runners[handler.name] = [(runner, None)]
-        task = asyncio.ensure_future(runner.run())
+        task = asyncio.ensure_future(self._until_stopped(runner))
         task.add_done_callback(partial(_tell, handler.name))
         self._tasks.append(task)
 
@@ -251,11 +254,20 @@ class Running:
         self._opened.keep_source(source)
         made.append(make(source))
         self.runners.setdefault(handler.name, []).append((made[0], source))
-        task = asyncio.ensure_future(made[0].run())
+        task = asyncio.ensure_future(self._until_stopped(made[0]))
         task.add_done_callback(partial(_tell, handler.name))
         self._tasks.append(task)
         if group is None:
             self._whole_tasks.add(task)
+
+    async def _until_stopped(self, runner: Runner) -> None:
+        """A handler that cancels its own task must not end its runner in silence."""
+        try:
+            await runner.run()
+        except asyncio.CancelledError as error:
+            if self._is_stopping:
+                raise
+            raise Cancelled from error
 
     async def _measure_lag(self) -> None:
         while True:

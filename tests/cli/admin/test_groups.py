@@ -213,7 +213,7 @@ def test_a_group_of_the_consumer_protocol(cli: Cli, new_topic: NewTopic) -> None
         assert "stop its consumers" in cli.fails(1, "groups", "delete", group)
     cli.ok(*reset)
     assert cli.json("groups", "lag", group) == [
-        {"group": group, "topic": topic, "partitions": 1, "lag": 6}
+        {"group": group, "topic": topic, "behind": 1, "lag": 6}
     ]
     assert f"{group} {topic} 1 6" in [
         " ".join(line.split()) for line in cli.ok("groups", "lag").splitlines()
@@ -274,7 +274,7 @@ def test_lag_is_watched(cli: Cli, new_topic: NewTopic) -> None:
     assert first == {
         "group": group,
         "topic": topic,
-        "partitions": 1,
+        "behind": 1,
         "lag": 6,
         "change_s": None,
     }

@@ -11,11 +11,11 @@ from barnabas.errors import UnknownGroup
 
 
 class TopicLag(NamedTuple):
-    """Of a group in one topic; `partitions` are those that it is behind in."""
+    """Of a group in one topic; `behind` counts the partitions that it has not read to their end."""
 
     group: str
     topic: str
-    partitions: int
+    behind: int
     lag: int
 
 

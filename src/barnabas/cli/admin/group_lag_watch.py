@@ -12,7 +12,7 @@ from barnabas.cli.base.screen import Screen
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
 
-_COLUMNS = ("group", "topic", "partitions", "lag", "change/s")
+_COLUMNS = ("group", "topic", "behind", "lag", "change/s")
 _KEYS = "q quit"
 
 

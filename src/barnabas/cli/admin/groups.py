@@ -102,7 +102,7 @@ async def lag(
         float, typer.Option(metavar="SECONDS", min=0.1, help="Time between two looks of --watch.")
     ] = 2.0,
 ) -> None:
-    """Show how far groups are behind, by topic.
+    """Show how far groups are behind, by topic: in how many partitions, and by how many records.
 
     With --watch, CHANGE/S says how fast the lag grows, or shrinks if it is negative. In a pipe each
     look is printed, with --json in one line, until Ctrl-C.
@@ -118,7 +118,7 @@ async def lag(
     if session.as_json:
         print_json([row._asdict() for row in rows])
     else:
-        print_table(("group", "topic", "partitions", "lag"), rows)
+        print_table(("group", "topic", "behind", "lag"), rows)
 
 
 @app.command(
