@@ -95,7 +95,7 @@ RIGHTS: dict[str, Rights] = {
     "DeleteGroups": lambda _: [(DELETE, GROUP, "nowhere"), (DELETE, GROUP, "nowhere else")],
     "OffsetCommit": lambda _: [(READ, GROUP, "g"), (READ, TOPIC, "t")],
     "OffsetFetch": lambda _: [(DESCRIBE, GROUP, "g"), (DESCRIBE, TOPIC, "t")],
-    "OffsetDelete": lambda _: [(DELETE, GROUP, "g"), (READ, TOPIC, "t")],
+    "OffsetDelete": lambda _: [(DELETE, GROUP, "emptied"), (READ, TOPIC, "t")],
     "ShareGroupHeartbeat": lambda _: [(READ, GROUP, "sg"), (DESCRIBE, TOPIC, "t")],
     "ShareGroupDescribe": lambda _: [(DESCRIBE, GROUP, "sg"), (DESCRIBE, GROUP, "g")],
     "ShareFetch": lambda _: [(READ, GROUP, "sg"), (READ, TOPIC, "t")],

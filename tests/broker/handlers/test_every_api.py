@@ -185,10 +185,10 @@ def _offset_fetch(known: Known, version: int) -> OffsetFetchRequest:
     return OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=[topic])])
 
 
-def _offset_commit(known: Known, version: int) -> OffsetCommitRequest:
+def _offset_commit(known: Known, version: int, group: str = "g") -> OffsetCommitRequest:
     partitions = [OffsetCommitRequestPartition(0, 1), OffsetCommitRequestPartition(9, 1)]
     topic = OffsetCommitRequestTopic(known.name, known.topic_id, partitions)
-    return OffsetCommitRequest("g", topics=[topic])
+    return OffsetCommitRequest(group, topics=[topic])
 
 
 def _leave(known: Known, version: int) -> LeaveGroupRequest:
@@ -674,7 +674,7 @@ REQUESTS: list[tuple[Make, Check]] = [
     ),
     (
         lambda known, _: OffsetDeleteRequest(
-            "g", [OffsetDeleteRequestTopic(known.name, [OffsetDeleteRequestPartition(0)])]
+            "emptied", [OffsetDeleteRequestTopic(known.name, [OffsetDeleteRequestPartition(0)])]
         ),
         lambda r: r.error_code == 0,
     ),
@@ -795,7 +795,9 @@ def known(node: Any) -> Known:
         client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["unknown"]))
         some = InitProducerIdRequest("some", 60_000)
         wait_until(lambda: client.ask(some).error_code == 0, "no coordinator for transactions")
-        assert client.ask(_offset_commit(known, 9), 9).topics[0].partitions[0].error_code == 0
+        for group in ("g", "emptied"):
+            committed = client.ask(_offset_commit(known, 9, group), 9)
+            assert committed.topics[0].partitions[0].error_code == 0
         return known
 
 

@@ -2,7 +2,8 @@
 
 import os
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
@@ -42,8 +43,9 @@ def start_nothing() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Two queries, and a pipeline in Python with a module of its own."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "1.json").write_text('{"word": "a"}\n')
     folder = tmp_path / "pipelines"
@@ -54,7 +56,9 @@ def folder(tmp_path: Path) -> Path:
         MODULE.format(helper="watched_helper", words=tmp_path / "words")
     )
     (folder / "watched_helper.py").write_text(HELPER.format("!"))
-    return folder
+    yield folder
+    for name in ("in_python", "watched_helper", "deeper", "other"):
+        sys.modules.pop(name, None)  # the next test has other ones of these names
 
 
 def query(folder: Path, columns: str) -> str:
