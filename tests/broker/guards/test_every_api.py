@@ -214,8 +214,12 @@ def known(local_node: Node) -> Here:
         )
     some = InitProducerIdRequest("some", 60_000)
     wait_until(lambda: not root.ask(some).error_code, "no coordinator of transactions")
-    commit = _offset_commit(known, 9)
-    wait_until(lambda: not root.ask(commit, 9).topics[0].partitions[0].error_code, "no coordinator")
+    for group in ("g", "emptied"):
+        commit = _offset_commit(known, 9, group)
+        wait_until(
+            lambda commit=commit: not root.ask(commit, 9).topics[0].partitions[0].error_code,
+            "no coordinator",
+        )
     return known
 
 
