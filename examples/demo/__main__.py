@@ -46,7 +46,8 @@ def main() -> int:
         console.print(f"error: {error}", style="red", highlight=False, markup=False)
         return 1
     sentence, exit_code = verdict(checks)
-    console.print(f"That took {time.monotonic() - began:.0f} seconds.", highlight=False)
+    took_s = time.monotonic() - began - play.watched_s
+    console.print(f"That took {took_s:.0f} seconds.", highlight=False)
     console.print(sentence, style="bold red" if exit_code else "bold green", highlight=False)
     return exit_code
 

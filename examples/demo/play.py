@@ -74,6 +74,8 @@ class Play:
         With `stay`, the cluster and its console stay at the end, until Ctrl-C.
         """
         self._stay = stay
+        self.watched_s = 0.0
+        """How long the console was kept open at the end."""
         self._console = console
         self._traffic = Traffic(1, minutes, int(rate * seconds / minutes))
         self._rate = rate
@@ -114,7 +116,9 @@ class Play:
     async def _keep_open(self, address: str) -> None:
         told = f"all is read again; the console stays at {address} until Ctrl-C"
         self._console.print(told, style="bold", highlight=False, soft_wrap=True)
+        began = time.monotonic()
         await until_interrupted()
+        self.watched_s = time.monotonic() - began
 
     def _make_room(self) -> None:
         """What a former run has left there goes; nothing else does."""

@@ -87,7 +87,7 @@ class PlainView:
     def show(self) -> None:
         stage = self._stage
         self._tell()
-        if stage.elapsed_s < self._next_s:
+        if stage.elapsed_s < self._next_s or not stage.cluster.up:
             return
         nodes = " ".join(f"{node}" if up else f"({node})" for node, up in stage.cluster.up.items())
         line = (
