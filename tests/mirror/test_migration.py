@@ -49,6 +49,12 @@ class Site:
             ends = admin.offsets(TOPIC, isolation="read_committed")
             return admin.group_offsets(group) == ends
 
+    def positions(self, group: str) -> str:
+        """What `has_read_all` compares."""
+        with Admin(self.servers) as admin:
+            ends = admin.offsets(TOPIC, isolation="read_committed")
+            return f"{self.leaving.source.name}: {admin.group_offsets(group)} of {ends}"
+
 
 class Application:
     """A producer and a group; each of them is in one of the two clusters."""
@@ -94,7 +100,10 @@ class Application:
     def move_group(self, site: Site) -> None:
         """It has read everything in the one, so nothing is left for it in the other."""
         assert self.consumes_at.has_read_all(self.name)
-        wait_until(lambda: site.has_read_all(self.name))
+        wait_until(
+            lambda: site.has_read_all(self.name),
+            lambda: f"{self.consumes_at.positions(self.name)}, {site.positions(self.name)}",
+        )
         self.consumes_at = site
 
     @property
