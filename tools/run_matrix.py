@@ -19,9 +19,16 @@ from tools.build_wheels import ROOT, build, make_environment, smoke
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 PACKAGES = (
+    "aiokafka>=0.12",
+    "confluent-kafka>=2.8",
     "cryptography>=44",
     "hypothesis",
+    "kafka-python[crc32c,lz4,snappy,zstd]>=3.0",
+    "kio>=0.6.5",
+    "numpy>=1.26",
+    "prometheus-client",
     "psutil",
+    "pyarrow>=18",
     "pyjwt>=2.10",
     "pytest>=8.3,<9.2",
     "pytest-timeout",
@@ -52,14 +59,16 @@ TESTS = (
     "tests/log",
     "tests/metadata",
     "tests/raft",
+    "tests/records",
     "tests/replication",
     "tests/security",
     "tests/share",
     "tests/sim",
     "tests/test_backoff.py",
     "tests/transactions",
+    "tests/wire",
 )
-"""From the pure core to our clients with a real broker; none needs another client or Spark."""
+"""From codecs, with the kernel and without it, to our clients with a real broker; not Spark."""
 
 
 def find(version: str) -> str | None:
