@@ -209,6 +209,23 @@ def test_everybody_who_waits_learns_that_the_connection_broke() -> None:
     run(main())
 
 
+def test_a_request_after_the_broker_hung_up_is_lost_like_those_before() -> None:
+    """asyncio has closed the transport, and reports the loss only after the request. Before Python
+    3.13.6, writing to such a transport raised a TypeError."""
+
+    async def main() -> None:
+        async with FakeBroker() as broker:
+            broker.on(HeartbeatRequest, lambda _: HeartbeatResponse())
+            for kind in (BrokerConnection.send, BrokerConnection.post):
+                connection = await open_to(broker)
+                assert connection._transport is not None
+                connection._transport.close()  # as asyncio does at the end of the stream
+                with pytest.raises(ConnectionLost):
+                    await kind(connection, HeartbeatRequest(group_id="g"))
+
+    run(main())
+
+
 def test_nobody_listening_is_said_in_words() -> None:
     async def main() -> None:
         async with FakeBroker() as broker:

@@ -177,6 +177,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
         while not self._writable.is_set():
             await self._writable.wait()
         transport = self._transport_or_raise()
+        if transport.is_closing():  # and `connection_lost` is about to come
+            raise ConnectionLost(f"the broker at {self.address} closed the connection")
         frame = self._encode(request, version, self._take_correlation_id())
         self.traffic.sent(sum(map(len, frame)), self.clock())
         transport.writelines(frame)
@@ -296,7 +298,8 @@ class BrokerConnection(asyncio.BufferedProtocol):
                 self._pending.append(_Pending(correlation_id, answer))
                 began = self.clock()
                 self.traffic.sent(sum(map(len, frame)), began)
-                transport.writelines(frame)
+                if not transport.is_closing():  # otherwise `connection_lost` is about to come
+                    transport.writelines(frame)
                 received = await answer
                 now = self.clock()
                 self.traffic.answered(request.API_KEY, now - began, now)
