@@ -72,6 +72,7 @@ def test_the_graph_leads_to_a_pipeline_with_plots(visit: Visit) -> None:
     expect(graph.locator(".node")).to_have_count(8)
     expect(graph.locator(".edge text", has_text="120/s").first).to_be_visible()
     expect(graph.locator(".node.bad")).to_contain_text("large_orders")
+    expect(graph.get_by_text("running, lag 5", exact=True)).to_be_visible()
     graph.locator(".node.pipeline", has_text="revenue_table").click()
     expect(page.get_by_role("heading", name="revenue_table")).to_be_visible()
     page.go_back()

@@ -1,6 +1,6 @@
 // What flows from where to where: topics, pipelines, connectors and tables in layers, as plain SVG.
 import { html } from "../vendor/htm-preact.js";
-import { rate } from "./format.js";
+import { compact, rate } from "./format.js";
 import { connectorPath, pipelinePath, topicPath } from "./route.js";
 
 const WIDTH = 168, HEIGHT = 46, COLUMN = 238, ROW = 76, MARGIN = 16;
@@ -76,7 +76,7 @@ function Edge({ edge, points, at }) {
 function Node({ node, x, y }) {
   const kind = KINDS[node.kind] ?? "other";
   const to = { topic: topicPath(node.name), pipeline: pipelinePath(node.name), connector: connectorPath(node.name) }[node.kind];
-  const below = node.state ? node.state.toLowerCase() + (node.lag ? `, lag ${rate(node.lag)}` : "")
+  const below = node.state ? node.state.toLowerCase() + (node.lag ? `, lag ${compact(node.lag)}` : "")
     : node.is_missing ? "no such topic" : node.records_s !== undefined && node.records_s !== null ? `topic, ${perSecond(node.records_s)} in` : node.kind === "other" ? "outside" : node.kind;
   const box = html`<title>${node.kind} ${node.kind === "pipeline" ? node.label : node.name}</title>
     <rect class="box" x=${x} y=${y - HEIGHT / 2} width=${WIDTH} height=${HEIGHT} rx=${kind === "topic" ? 23 : 8} />
