@@ -210,8 +210,8 @@ def test_everybody_who_waits_learns_that_the_connection_broke() -> None:
 
 
 def test_a_request_after_the_broker_hung_up_is_lost_like_those_before() -> None:
-    """asyncio has closed the transport, and reports the loss only after the request. Before Python
-    3.13.6, writing to such a transport raised a TypeError."""
+    """asyncio has closed the transport, and reports the loss only after the request. In
+    some releases of Python, writing to such a transport raises a TypeError."""
 
     async def main() -> None:
         async with FakeBroker() as broker:

@@ -9,7 +9,7 @@ import pytest
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.offsets.list_offsets import EARLIEST
+from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.errors import BrokerError, CorruptRecords, DataLost, InvalidArgument
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
@@ -174,6 +174,29 @@ def test_what_was_fetched_before_it_was_deleted_is_handed_out() -> None:
                 await consumer.assign({T0: 0})
                 await asyncio.sleep(0.2)  # all of it is fetched, and nothing is handed out
                 assert await read(consumer, 15) == [*range(10), *range(20, 25)]
+
+    run(main())
+
+
+@pytest.mark.parametrize("out_of_range", [None, EARLIEST, LATEST])
+def test_an_offset_that_a_former_leader_lacks_is_not_lost(out_of_range: int | None) -> None:
+    """A leader that is cut off does not know that another one leads, nor what that one has."""
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
+            logs = Logs(broker, {3: batch(3, 4)}, 5)
+            logs.error = ErrorCode.OFFSET_OUT_OF_RANGE
+
+            def offsets(request: ListOffsetsRequest) -> ListOffsetsResponse:
+                logs.error = ErrorCode.NONE  # the leader is known from now on
+                is_latest = request.topics[0].partitions[0].timestamp == LATEST
+                found = ListOffsetsPartitionResponse(offset=5 if is_latest else 0)
+                return ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", [found])])
+
+            broker.on(ListOffsetsRequest, offsets)
+            async with CoreConsumer(cluster, out_of_range=out_of_range) as consumer:
+                await consumer.assign({T0: 3})
+                assert await read(consumer, 2) == [3, 4]
 
     run(main())
 

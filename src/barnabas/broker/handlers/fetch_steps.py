@@ -61,6 +61,10 @@ def committed_only(request: FetchRequest) -> bool:
     return request.isolation_level == _READ_COMMITTED
 
 
+_OF_LEADERS = (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE)
+"""What only the leader knows of an offset without records."""
+
+
 def is_cut_off(node: Needs, session: FetchSession) -> bool:
     """Whether the reader should look for another leader: this one may have been replaced."""
     return session.replica_id == NO_REPLICA_ID and node.lifecycle.is_cut_off
@@ -231,10 +235,10 @@ def respond(
     if failed:
         _tell_leaders(node, response, context)
     if cut_off:
-        # Committed records can still be read here. A consumer that has read them all should find
-        # the leader.
+        # Committed records can still be read here. A consumer that has read them all, or has read
+        # more of the present leader, should find that.
         for _, data in answers:
-            if not data.records and data.error_code == ErrorCode.NONE:
+            if not data.records and data.error_code in _OF_LEADERS:
                 data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not any(data.records for _, data in answers):
             context.disconnect_after_response(node.loop)
