@@ -44,6 +44,7 @@ from tests.broker.verbs import (
     stored,
 )
 from tests.support.broker import BrokerProcess
+from tests.support.metrics import scrape
 
 MakeBroker = Callable[..., BrokerProcess]
 
@@ -331,6 +332,7 @@ def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
         create_topic(client, "unused")
     broker.restart()
     assert "WARNING" not in broker.log.read_text()
+    assert scrape(broker).value("barnabas_lost_records") == 0
     broker.stop()
     shutil.rmtree(broker.data / "directory-0")
     (segment,) = (broker.data / "segment-0").glob("*.log")
@@ -342,6 +344,7 @@ def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
     assert f"segment-0 has lost {segment.name} (offsets 0 to 1, {size} bytes)" in warning
     assert "directory-0 has lost offsets 0 to 1 (its directory is gone)" in text
     assert "segment-0 has lost offsets 0 to 1 (its end is gone)" in text
+    assert scrape(broker).value("barnabas_lost_records") == 4
     with RawClient(broker.host, broker.port) as client:
         assert stored(client, "whole") == [b"a", b"b"]
         for name in ("directory", "segment"):

@@ -45,6 +45,11 @@ _MAX_LAG = gauge(
     "Records by which the slowest follower is behind, of all partitions led here",
     alarm="growing for 10 minutes: a follower does not keep up",
 )
+_LOST = gauge(
+    "barnabas_lost_records",
+    "Offsets of partitions led here that a damaged disk has lost, and that reads fail at",
+    alarm="above 0: the log of the node names the partitions and offsets",
+)
 _SHRINKS = counter(
     f"{_PREFIX}isrshrinks_total", "In-sync sets that became smaller at this leader's request"
 )
@@ -60,7 +65,7 @@ LEFT_OUT = gauge(
 )
 METRICS = (
     *(_PARTITIONS, _LEADERS, _UNDER_REPLICATED, _UNDER_MIN_ISR, _AT_MIN_ISR, _OFFLINE),
-    *(_REASSIGNING, _MAX_LAG, _SHRINKS, _EXPANDS, _FAILED, LEFT_OUT),
+    *(_REASSIGNING, _MAX_LAG, _LOST, _SHRINKS, _EXPANDS, _FAILED, LEFT_OUT),
 )
 
 
@@ -71,6 +76,7 @@ class _Counts:
     under_min_isr: int = 0
     at_min_isr: int = 0
     max_lag: int = 0
+    lost: int = 0
 
     def add(self, node: Node, partition: Partition) -> None:
         self.partitions += 1
@@ -80,6 +86,7 @@ class _Counts:
         self.under_replicated += is_under_replicated(node, partition)
         self.under_min_isr += partition.lacks_replicas
         self.at_min_isr += len(partition.isr) == partition.limits.min_insync_replicas
+        self.lost += sum(each.end - each.start for each in partition.log.lost_ranges)
         end = partition.log.log_end_offset
         for follower in leading.followers.values():
             self.max_lag = max(self.max_lag, end - max(0, follower.log_end_offset))
@@ -127,6 +134,7 @@ def collect(
     samples.add(_OFFLINE, max(0, assigned - counts.partitions))
     samples.add(_REASSIGNING, moving)
     samples.add(_MAX_LAG, counts.max_lag)
+    samples.add(_LOST, counts.lost)
     samples.add(_SHRINKS, node.isr_changes.shrunk)
     samples.add(_EXPANDS, node.isr_changes.expanded)
     samples.add(_FAILED, node.isr_changes.failed)
