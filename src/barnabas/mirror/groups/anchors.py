@@ -3,6 +3,9 @@
 It needs an order of reading: first the end of the target's committed records, then the flow's
 position, waiting for a transaction that is about to commit it. Only then are all records from that
 position on behind that end.
+
+What is committed between the two reads makes the anchor too low, so it is taken again. Otherwise a
+group would stay before the last marker, or repeat records, until the flow copies something else.
 """
 
 import asyncio
@@ -22,16 +25,16 @@ _AT_ONCE = 64
 
 
 async def take_anchors(flow: Flow, target: ClusterClient, translations: Translations) -> None:
-    """Anchor the partitions that were copied since the last time.
+    """Anchor the partitions that were copied since their end was last looked up.
 
     Each is asked for by itself: among many there is always one whose transaction is about to
     commit. One that goes on for long is left for the next time.
     """
-    moved = [
-        there
+    moved = {
+        there: position.offset
         for there, position in (await fetch_positions(target, flow)).items()
         if not translations.is_anchored(there, position.offset)
-    ]
+    }
     if not moved:
         return
     ends = await list_offsets(target, dict.fromkeys(moved, LATEST), IsolationLevel.READ_COMMITTED)
@@ -43,7 +46,9 @@ async def take_anchors(flow: Flow, target: ClusterClient, translations: Translat
                 found = await fetch_positions(target, flow, [there], stable=True)
                 if topic is not None and there in found:
                     here = TopicPartition(topic, there.partition)
-                    translations.anchor(here, there, found[there].offset, ends[there].offset)
+                    position, end = found[there].offset, ends[there].offset
+                    translations.anchor(here, there, position, end, before=moved[there])
 
-    for some in range(0, len(moved), _AT_ONCE):
-        await asyncio.gather(*map(anchor, moved[some : some + _AT_ONCE]))
+    names = list(moved)
+    for some in range(0, len(names), _AT_ONCE):
+        await asyncio.gather(*map(anchor, names[some : some + _AT_ONCE]))

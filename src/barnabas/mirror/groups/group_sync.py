@@ -1,7 +1,8 @@
 """Reads what groups have committed in the source, and commits it in the target.
 
 A group that has members in the target is left alone: it is at work there. The coordinator sees to
-it, as it refuses commits of others while a group has members. Offsets never move backwards.
+it, as it refuses commits of others while a group has members. What has changed in the source
+meanwhile is committed once the group is empty. Offsets never move backwards.
 
 Committed offsets of a group without members expire (`offsets.retention.minutes`), and in the target
 the group has none, so they are committed again once in a while.
@@ -82,6 +83,8 @@ class GroupSync:
         self._committed: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
         self._last: dict[tuple[str, TopicPartition], CheckpointRecord] = {}
         self._refreshed_at: dict[str, float] = {}
+        self._postponed: set[str] = set()
+        """Groups with something to commit when they have no members any more."""
 
     async def sync(self, now_s: float) -> GroupRound:
         """Look at all groups, and commit what has changed."""
@@ -121,10 +124,15 @@ class GroupSync:
         changed = [each for each in checkpoints if self._last.get((group, each.partition)) != each]
         refresh = now_s - self._refreshed_at.get(group, -REFRESH_S) >= REFRESH_S
         made: Offsets = {}
-        if self._settings.commit and not active and (changed or refresh):
-            made, active = await self._commit(group, checkpoints, refresh)
-            if refresh:
-                self._refreshed_at[group] = now_s
+        if self._settings.commit and (changed or refresh or group in self._postponed):
+            if not active:
+                made, active = await self._commit(group, checkpoints, refresh)
+            if active:
+                self._postponed.add(group)
+            else:
+                self._postponed.discard(group)
+                if refresh:
+                    self._refreshed_at[group] = now_s
         done.groups.append(SyncedGroup(group, checkpoints, made, active))
         done.checkpoints += changed
         self._last |= {(group, each.partition): each for each in changed}

@@ -28,6 +28,7 @@ class Translation:
         self.segments = list(segments)
         self._max_segments = max_segments
         self._anchors: list[Segment] = []
+        self._anchored_at: int | None = None
         self._ends: list[tuple[int, int]] = []
 
     @property
@@ -59,9 +60,13 @@ class Translation:
         end = added.upstream_end
         self._anchors = [each for each in self._anchors if each.upstream >= end]
 
-    def anchor(self, position: int, end: int) -> None:
-        """The flow was at `position` of the source after the target had ended at `end`."""
+    def anchor(self, position: int, end: int, before: int | None = None) -> None:
+        """The flow was at `position` of the source after the target had ended at `end`.
+
+        It was at `before` when that end was looked up, at `position` if not given.
+        """
         anchors = self._anchors
+        self._anchored_at = position if before is None else before
         last = anchors[-1] if anchors else None
         if last is not None and (position < last.upstream or end < last.downstream):
             anchors.clear()
@@ -87,10 +92,16 @@ class Translation:
         if len(ends) > MAX_ANCHORS:
             del ends[1 : MAX_ANCHORS // 2 : 2]
 
-    @property
-    def anchored_at(self) -> int | None:
-        """The position of the last anchor."""
-        return self._anchors[-1].upstream if self._anchors else None
+    def is_anchored(self, position: int) -> bool:
+        """Whether another anchor at this position would say no more than the last one.
+
+        It would if records were committed after the end was looked up: the flow has moved on since,
+        or the end is not behind the last copied record and the marker of its transaction. Kafka may
+        write that marker after the position can be read.
+        """
+        if not self._anchors or self._anchored_at != position:
+            return False
+        return not self.segments or self.segments[-1].downstream_end < self._anchors[-1].downstream
 
     def translate(self, upstream: int) -> int | None:
         """Where a group goes on that reads `upstream` next; None if that is not known."""

@@ -28,10 +28,10 @@ class Translations:
             self._changed.add(each.source)
 
     def anchor(
-        self, source: TopicPartition, target: TopicPartition, position: int, end: int
+        self, source: TopicPartition, target: TopicPartition, position: int, end: int, before: int
     ) -> None:
-        """The flow was at `position` after the target had ended at `end`."""
-        self._of(source, target).anchor(position, end)
+        """The flow was at `position` after the target had ended at `end`, and at `before` first."""
+        self._of(source, target).anchor(position, end, before)
 
     def copied(
         self, source: TopicPartition, target: TopicPartition, position: int, end: int
@@ -40,9 +40,9 @@ class Translations:
         self._of(source, target).copied(position, end)
 
     def is_anchored(self, target: TopicPartition, position: int) -> bool:
-        """Whether the last anchor of a partition is at this position."""
+        """Whether another anchor at this position would say no more than the last one."""
         source = self._sources.get(target)
-        return source is not None and self._by_source[source].anchored_at == position
+        return source is not None and self._by_source[source].is_anchored(position)
 
     def restore(
         self, source: TopicPartition, target: TopicPartition, segments: Sequence[Segment]
