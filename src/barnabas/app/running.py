@@ -59,9 +59,11 @@ class Running:
         self.attempts: list[Attempts] = []
         self.is_ready = False
         self._is_stopping = False
+        self._owner: asyncio.Task[Any] | None = None
 
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
+        self._owner = asyncio.current_task()
         if self._app.lifespan is not None:
             self._app.state = await self._resolver.stack.enter_async_context(
                 self._app.lifespan(self._app)
@@ -265,7 +267,8 @@ class Running:
         try:
             await runner.run()
         except asyncio.CancelledError as error:
-            if self._is_stopping:
+            is_ending = self._owner is not None and self._owner.cancelling()
+            if self._is_stopping or is_ending:  # the whole application is cancelled
                 raise
             raise Cancelled from error
 

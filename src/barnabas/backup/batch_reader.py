@@ -52,6 +52,7 @@ async def read_batches(
     while position < end:
         data = await _fetch(cluster, channel, partition, topic_id, position)
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            await cluster.refresh_leaders([partition.topic])  # a former one may have said so
             first, last = (await beginning_and_end(cluster, [partition]))[partition]
             if last < end:
                 raise DataLost(

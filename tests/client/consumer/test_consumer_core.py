@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from copy import copy
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from barnabas.wire.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
 
@@ -180,23 +182,48 @@ def test_what_was_fetched_before_it_was_deleted_is_handed_out() -> None:
 
 @pytest.mark.parametrize("out_of_range", [None, EARLIEST, LATEST])
 def test_an_offset_that_a_former_leader_lacks_is_not_lost(out_of_range: int | None) -> None:
-    """A leader that is cut off does not know that another one leads, nor what that one has."""
+    """One that does not know that another one leads, nor what that one has."""
 
     async def main() -> None:
         async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
             logs = Logs(broker, {3: batch(3, 4)}, 5)
             logs.error = ErrorCode.OFFSET_OUT_OF_RANGE
 
+            def metadata(request: MetadataRequest) -> MetadataResponse:
+                told = broker.metadata(request)
+                if broker.count(FetchRequest):
+                    logs.error = ErrorCode.NONE
+                    another = copy(told.brokers[0])
+                    another.node_id = 2
+                    told.brokers.append(another)
+                    for partition in told.topics[0].partitions if told.topics else ():
+                        partition.leader_id, partition.leader_epoch = 2, 1
+                return told
+
+            broker.on(MetadataRequest, metadata)
+            async with CoreConsumer(cluster, out_of_range=out_of_range) as consumer:
+                await consumer.assign({T0: 3})
+                assert await read(consumer, 2) == [3, 4]
+
+    run(main())
+
+
+def test_what_the_leader_has_refused_is_lost_even_if_its_log_has_grown_since() -> None:
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker, ClusterClient(broker.bootstrap) as cluster:
+            logs = Logs(broker, {3: batch(3, 4)}, 5)
+            logs.error = ErrorCode.OFFSET_OUT_OF_RANGE
+
             def offsets(request: ListOffsetsRequest) -> ListOffsetsResponse:
-                logs.error = ErrorCode.NONE  # the leader is known from now on
                 is_latest = request.topics[0].partitions[0].timestamp == LATEST
                 found = ListOffsetsPartitionResponse(offset=5 if is_latest else 0)
                 return ListOffsetsResponse(topics=[ListOffsetsTopicResponse("t", [found])])
 
             broker.on(ListOffsetsRequest, offsets)
-            async with CoreConsumer(cluster, out_of_range=out_of_range) as consumer:
+            async with CoreConsumer(cluster) as consumer:
                 await consumer.assign({T0: 3})
-                assert await read(consumer, 2) == [3, 4]
+                with pytest.raises(DataLost, match="no offset 3"):
+                    await read(consumer, 2)
 
     run(main())
 

@@ -25,5 +25,9 @@ def test_spark_may_take_longer_to_start() -> None:
     both = Remaining(1).plus(Remaining(1, is_starting=True))
     assert not wait.is_in_vain(both, 0)
     assert not wait.is_in_vain(both, 599)
-    assert wait.is_in_vain(both._replace(is_starting=False), 599)
-    assert wait.is_in_vain(both, 601)
+    assert not wait.is_in_vain(both._replace(is_starting=False), 599), "that is progress"
+    assert not wait.is_in_vain(both._replace(is_starting=False), 659)
+    assert wait.is_in_vain(both._replace(is_starting=False), 660)
+    forever = ProgressWait(60)
+    assert not forever.is_in_vain(both, 0)
+    assert forever.is_in_vain(both, 601)

@@ -86,7 +86,8 @@ class _Counts:
         self.under_replicated += is_under_replicated(node, partition)
         self.under_min_isr += partition.lacks_replicas
         self.at_min_isr += len(partition.isr) == partition.limits.min_insync_replicas
-        self.lost += sum(each.end - each.start for each in partition.log.lost_ranges)
+        if not partition.log.config.skip_lost_records:
+            self.lost += sum(each.end - each.start for each in partition.log.lost_ranges)
         end = partition.log.log_end_offset
         for follower in leading.followers.values():
             self.max_lag = max(self.max_lag, end - max(0, follower.log_end_offset))

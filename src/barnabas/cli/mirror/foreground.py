@@ -159,9 +159,9 @@ def _upkeep_of(flows: "Sequence[ConfiguredFlow]") -> "Iterator[list[MirrorUpkeep
     from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
 
     upkeeps = [MirrorUpkeep(each.flow, each.groups) for each in flows]
-    for each in upkeeps:
-        each.start()
     try:
+        for each in upkeeps:
+            each.start()
         yield upkeeps
     finally:
         for each in upkeeps:
@@ -193,9 +193,13 @@ def _copy(
     running: list[_RunningFlow] = []
     try:
         for upkeep, metrics in zip(upkeeps, measured, strict=True):
+            if upkeep.is_stopped:  # nothing may be copied any more
+                say(f"flow {upkeep.flow.name} was stopped from outside, as failover does")
+                continue
             running.append(_start(spark, upkeep, checkpoints, metrics, len(upkeeps)))
-        names = ", ".join(each.flow.name for each in upkeeps)
-        say(f"copying {names}; Ctrl-C stops it")
+        if running:
+            names = ", ".join(each.flow.name for each in running)
+            say(f"copying {names}; Ctrl-C stops it")
         left = list(running)
         while left and not stopped:
             if _spark_has_ended():

@@ -303,29 +303,47 @@ class Fetcher:
         self._notify()
 
     async def _start_again(self, asked: RequestedPartition) -> None:
-        """The position is not in the log any more, or not yet again."""
+        """The position is not in the log any more, or not yet again.
+
+        If there is another leader, it is asked first: a former one lacks what that one has. What
+        the leader itself says counts, even if its log has grown beyond the offset since.
+        """
         state, epoch, offset, _ = asked
+        refused_by = state.leader
         await self._cluster.refresh_leaders([state.partition.topic])
-        found = await beginning_and_end(self._cluster, [state.partition], self.isolation)
         if state.epoch != epoch:
             return
-        first, end = found[state.partition]
-        if first <= offset <= end:  # a former leader refused it, which knew of no other one
+        if self._cluster.known_leader(state.partition) != refused_by:
             what = f"partition {state.partition} at offset {offset}"
             raise broker_error(ErrorCode.NOT_LEADER_OR_FOLLOWER, what)
         if self._out_of_range is None:
-            raise _loss(state.partition, offset, first, end)
+            loss = await self._loss(state.partition, offset)
+            if state.epoch == epoch:
+                raise loss
+            return
         times = {state.partition: self._out_of_range}
-        listed = await list_offsets(self._cluster, times, self.isolation)
+        found = await list_offsets(self._cluster, times, self.isolation)
         if state.epoch != epoch:
             return
-        start = listed[state.partition].offset
+        start = found[state.partition].offset
         if start > offset:
             if state.progress.position >= offset:
                 state.progress.skip_to(start)
             state.offset = start  # what was fetched before it was deleted is still handed out
         else:
             self.seek(state.partition, start)
+
+    async def _loss(self, partition: TopicPartition, offset: int) -> DataLost:
+        found = await beginning_and_end(self._cluster, [partition], self.isolation)
+        first, end = found[partition]
+        if offset < first:
+            why = f"retention has deleted what was before {first} before it was read"
+        else:
+            why = "its end was truncated, the topic was created again, or it never existed"
+        return DataLost(
+            f"partition {partition} has no offset {offset}: its log begins at {first} and ends "
+            f"before {end}; {why}. {_WHAT_TO_DO}"
+        )
 
     async def _is_same_topic(self, state: FetchState) -> bool:
         """Whether the cluster still has the topic that was read; if not, say so or start again.
@@ -369,14 +387,3 @@ class Fetcher:
         self._unavailable.add(state, error, self._monotonic())
         self._wake.set()
         self._notify()
-
-
-def _loss(partition: TopicPartition, offset: int, first: int, end: int) -> DataLost:
-    if offset < first:
-        why = f"retention has deleted what was before {first} before it was read"
-    else:
-        why = "its end was truncated, the topic was created again, or it never existed"
-    return DataLost(
-        f"partition {partition} has no offset {offset}: its log begins at {first} and ends "
-        f"before {end}; {why}. {_WHAT_TO_DO}"
-    )

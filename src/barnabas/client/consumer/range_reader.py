@@ -249,6 +249,9 @@ class RangeReader:
 
     async def _miss(self, wanted: RecordRange, position: int) -> None:
         """The log has no such offset: its beginning was deleted, or it is another log."""
+        await self._cluster.refresh_leaders(
+            [wanted.partition.topic]
+        )  # a former one may have said so
         found = await beginning_and_end(self._cluster, [wanted.partition])
         first, last = found[wanted.partition]
         if first <= position <= last and self._monotonic() - self._moved_at <= _TOPIC_PATIENCE_S:

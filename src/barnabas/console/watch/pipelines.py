@@ -141,13 +141,17 @@ class PipelineWatch:
         for one in self.followed.values():
             topics = {name for kind, name in one.report["reads"] if kind == "topic"}
             offsets = {
-                name: (min(offset, sample.ends[name]), sample.ends[name])
+                name: offset
                 for name, offset in committed.get(one.report["pipeline"], {}).items()
-                if name.topic in topics and name in sample.ends
+                if name.topic in topics and name in sample.partitions
             }
             if not offsets:
+                one.lag = one.lag_s = None  # what was reported counts
                 continue
-            read, there = map(sum, zip(*offsets.values(), strict=True))
+            if not offsets.keys() <= sample.ends.keys():
+                continue  # a partition without a leader: its end is not known now
+            there = sum(sample.ends[name] for name in offsets)
+            read = sum(min(offset, sample.ends[name]) for name, offset in offsets.items())
             one.lag_time.add(now_ms / 1000, there, read)
             one.lag, one.lag_s = there - read, one.lag_time.seconds(now_ms / 1000)
 

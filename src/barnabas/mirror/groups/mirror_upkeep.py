@@ -63,6 +63,7 @@ class MirrorUpkeep:
         self._closing = asyncio.Event()
         self._stops: int | None = None
         self.is_stopped = False
+        self._was_closed = False
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._run, name=f"mirror {flow.name}", daemon=True)
 
@@ -78,7 +79,8 @@ class MirrorUpkeep:
 
     def close(self, patience_s: float | None = None) -> None:
         """Store what is left, and end; a cluster that is away is waited for no longer than said."""
-        if self._thread.is_alive():
+        if self._thread.is_alive() and not self._was_closed:
+            self._was_closed = True
             self._loop.call_soon_threadsafe(self._closing.set)
             self._thread.join(patience_s)
 

@@ -44,12 +44,17 @@ class ProgressWait:
         self._wait_s = patience_s
         self._least: tuple[int, int] | None = None
         self._since = 0.0
+        self._is_starting = False
 
     def is_in_vain(self, remaining: Remaining, now: float) -> bool:
         """Whether there was no progress for too long; call it at every look."""
         found = remaining.unbegun, remaining.offsets
+        has_started = self._is_starting and not remaining.is_starting
+        self._is_starting = remaining.is_starting
         if self._least is None or found < self._least:
             self._least, self._since = found, now
+        elif has_started:
+            self._since = now
         return now - self._since > self.patience_s(remaining)
 
     def patience_s(self, remaining: Remaining) -> float:

@@ -49,6 +49,11 @@ class RemainingRecords:
         return positions != self._began
 
     async def _has_new_driver(self) -> bool:
-        """Whether one has begun a short while ago: the first thing it does is to write a note."""
+        """Whether one has begun a short while ago: the first thing it does is to write a note.
+
+        It writes another one when it has a problem, so such a note says nothing about its start.
+        """
         note = await DriverNote(self._flow, self._clients.target).read()
-        return note is not None and time() - note.timestamp_ms / 1000 < _NEW_DRIVER_S
+        if note is None or note.problems:
+            return False
+        return time() - note.timestamp_ms / 1000 < _NEW_DRIVER_S
