@@ -102,10 +102,11 @@ async def lag(
         float, typer.Option(metavar="SECONDS", min=0.1, help="Time between two looks of --watch.")
     ] = 2.0,
 ) -> None:
-    """Show how far groups are behind, by topic: in how many partitions, and by how many records.
+    """Show how far groups are behind, by topic.
 
-    With --watch, CHANGE/S says how fast the lag grows, or shrinks if it is negative. In a pipe each
-    look is printed, with --json in one line, until Ctrl-C.
+    BEHIND counts the partitions that are not read to their end, LAG their records. With --watch,
+    CHANGE/S says how fast the lag grows, or shrinks if it is negative. In a pipe each look is
+    printed, with --json in one line, until Ctrl-C.
     """
     from barnabas.cli.admin.group_lag import lag_by_topic
     from barnabas.cli.admin.group_lag_watch import watch_lag
