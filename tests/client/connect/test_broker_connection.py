@@ -209,9 +209,14 @@ def test_everybody_who_waits_learns_that_the_connection_broke() -> None:
     run(main())
 
 
-def test_a_request_after_the_broker_hung_up_is_lost_like_those_before() -> None:
+def test_a_request_after_the_broker_hung_up_is_lost_like_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """asyncio has closed the transport, and reports the loss only after the request. In
     some releases of Python, writing to such a transport raises a TypeError."""
+
+    def refuse(_: object) -> None:
+        raise TypeError("memoryview: a bytes-like object is required, not 'NoneType'")
 
     async def main() -> None:
         async with FakeBroker() as broker:
@@ -220,6 +225,7 @@ def test_a_request_after_the_broker_hung_up_is_lost_like_those_before() -> None:
                 connection = await open_to(broker)
                 assert connection._transport is not None
                 connection._transport.close()  # as asyncio does at the end of the stream
+                monkeypatch.setattr(connection._transport, "writelines", refuse)
                 with pytest.raises(ConnectionLost):
                     await kind(connection, HeartbeatRequest(group_id="g"))
 
