@@ -8,6 +8,7 @@ In CI (`CI=true`) a test that is skipped for another reason than one that is exp
 """
 
 import os
+import random
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,15 +16,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
-from tests.support.second_chance import SecondChance
 
 leave_bare_machine()
 
 # A busy machine is no defect.
-settings.register_profile("barnabas", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("barnabas")
+_PROFILE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("all", **_PROFILE)
+# The same few examples every time: what a random one finds is found by `make test-all`.
+settings.register_profile("quick", max_examples=20, derandomize=True, database=None, **_PROFILE)
 
 ELSEWHERE = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
 
@@ -75,16 +78,44 @@ def broker(make_broker: MakeBroker) -> BrokerProcess:
     return make_broker(group_initial_rebalance_delay_ms="0")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="run what `make test` runs, not more")
+    parser.addoption(
+        "--shuffle", metavar="SEED", help="run in a random order: no test needs another"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(SecondChance())
+    if config.getoption("--quick"):
+        tier.set_quick()
+    settings.load_profile("quick" if tier.is_quick() else "all")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share something of their module run in one worker: four would start it each."""
+    if tier.is_quick():
+        items[:], left = tier.split(items)
+        config.hook.pytest_deselected(items=left)
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        _shuffle(items, seed)
     for item in items:
         if isinstance(item, pytest.Function) and _shares(item):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def _shuffle(items: list[pytest.Item], seed: str) -> None:
+    """Files in random order, and so the tests of each: what a file shares is made once."""
+    draw = random.Random(seed)
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    shuffled = list(files.values())
+    draw.shuffle(shuffled)
+    for tests in shuffled:
+        draw.shuffle(tests)
+    items[:] = [item for tests in shuffled for item in tests]
 
 
 def _shares(item: pytest.Function) -> bool:

@@ -15,8 +15,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from tests.fuzz.frames import conversations
 from tests.support.broker import BrokerProcess
+from tests.support.tier import examples
 
-EXAMPLES = int(os.environ.get("BARNABAS_FUZZ_EXAMPLES", "400"))
+EXAMPLES = int(os.environ.get("BARNABAS_FUZZ_EXAMPLES", examples(400)))
 ROOT = Path(__file__).parents[2]
 MAX_GROWTH_BYTES = 100 * 1024 * 1024
 
@@ -43,7 +44,6 @@ def say(bootstrap: str, said: bytes) -> bytes:
 
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     database=None,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -25,6 +25,7 @@ from barnabas.wire.messages.offset_delete import (
 )
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 from tests.groups.shell import GROUP, REBALANCE_MS, SESSION_MS, Protocols, Shell, subscription
+from tests.support.tier import examples
 
 A, B = subscription("t"), subscription("t", "u")
 PROTOCOLS: list[Protocols] = [
@@ -402,5 +403,5 @@ class GroupMachine(RuleBasedStateMachine):
             assert group.snapshot(assignments, persisted.current_state_timestamp) == persisted
 
 
-GroupMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=50, deadline=None)
+GroupMachine.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=50)
 TestGroup = GroupMachine.TestCase

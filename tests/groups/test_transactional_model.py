@@ -21,6 +21,7 @@ from barnabas.wire.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from tests.groups.shell import GROUP, Entry, Marker, Shell, TransactionalRecord
+from tests.support.tier import examples
 
 TOPICS = ["t", "u"]
 PARTITIONS = [0]
@@ -203,7 +204,5 @@ class TransactionMachine(RuleBasedStateMachine):
         assert self.shell.shard.list_groups() == []
 
 
-TransactionMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
-)
+TransactionMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40)
 TestTransactions = TransactionMachine.TestCase

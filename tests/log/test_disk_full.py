@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from barnabas.log import Log, LogConfig, StorageError
 from tests.log.batches import batch, put, values
 from tests.log.memory_disk import MemoryDisk
+from tests.support.tier import examples
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 DIRECTORY = "data/t-0"
 
 
 @given(capacity=st.integers(0, 3000), sizes=st.lists(st.integers(0, 300), min_size=1, max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_a_full_disk_takes_nothing_or_all(capacity: int, sizes: list[int]) -> None:
     disk = MemoryDisk()
     disk.capacity = capacity

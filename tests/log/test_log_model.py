@@ -18,6 +18,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_records
 from tests.log.batches import batch
 from tests.log.memory_disk import MemoryDisk
+from tests.support.tier import examples
 
 DIRECTORY = "data/t-0"
 DELETE_NOTHING = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=-1)
@@ -202,5 +203,5 @@ class LogMachine(RuleBasedStateMachine):
         assert self.disk.open_files == 0
 
 
-LogMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+LogMachine.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=25)
 TestLogModel = LogMachine.TestCase

@@ -10,7 +10,7 @@ from barnabas.records.columns import decoder, encoder, partitioning
 from barnabas.records.kernel import kernel
 
 # No deadline for single examples: a busy machine is no defect.
-settings.register_profile("records", deadline=None)
+settings.register_profile("records")
 settings.load_profile("records")
 
 USERS = (check, validate, decode, encode, decoder, encoder, partitioning)

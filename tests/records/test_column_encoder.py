@@ -17,6 +17,7 @@ from barnabas.records.encode import encode_batch, max_record_size
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Row
 from tests.records.rows import ROWS
+from tests.support.tier import examples
 
 NOW = 1_700_000_000_000
 LARGE = 2**30
@@ -51,7 +52,7 @@ def greedy(rows: list[Row], max_bytes: int) -> list[list[Row]]:
 
 
 @given(ROWS, st.sampled_from(Compression), st.integers(0, 1000))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_batches_are_those_of_the_ordinary_encoder(
     rows: list[Row], compression: Compression, max_bytes: int
 ) -> None:
@@ -86,7 +87,7 @@ def test_a_batch_may_be_just_as_large_as_allowed(spare: int, batches: int) -> No
 
 
 @given(ROWS, st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_any_rows_of_any_slice(rows: list[Row], data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, len(rows)))
     sliced = table_of(rows).slice(begin)

@@ -20,6 +20,7 @@ from barnabas.records.errors import CorruptBatch, DecompressionBomb, RecordsErro
 from barnabas.records.record import Row
 from tests.records.forged import MALFORMED, record, with_payload
 from tests.records.rows import ROWS
+from tests.support.tier import examples
 
 NOW = 1_700_000_000_000
 PLAIN: list[Row] = [(NOW + i, b"key", b"v" * i, ()) for i in range(9)]
@@ -70,7 +71,7 @@ def rows_of(table: pa.Table) -> list[Any]:
         max_size=4,
     )
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_columns_have_what_the_batches_have(batches: list[Any]) -> None:
     decoder = ColumnDecoder()
     wanted = []
@@ -90,7 +91,7 @@ def test_columns_have_what_the_batches_have(batches: list[Any]) -> None:
 
 
 @given(st.lists(st.sampled_from(COLUMNS), unique=True, min_size=1), ROWS)
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_only_wanted_columns_are_there_in_the_order_asked_for(
     columns: list[str], rows: list[Row]
 ) -> None:

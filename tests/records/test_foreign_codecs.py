@@ -14,6 +14,7 @@ from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch
 from barnabas.records.record import Row
 from barnabas.records.validate import validate_batch
+from tests.support.tier import examples
 
 # kafka-python needs further packages for the other codecs; aiokafka uses the one we use, but with
 # its own framing for snappy.
@@ -32,7 +33,7 @@ ROWS = st.lists(st.tuples(st.integers(1, 2**45), BLOB, BLOB, HEADERS), min_size=
 
 
 @pytest.mark.parametrize(("module", "compression"), FOREIGN)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=ROWS, padding=st.sampled_from([0, 200, 70_000]))
 def test_we_read_what_they_write(
     module: Any, compression: Compression, rows: list[Row], padding: int
@@ -54,7 +55,7 @@ def test_we_read_what_they_write(
 
 
 @pytest.mark.parametrize(("module", "compression"), FOREIGN)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(rows=ROWS, padding=st.sampled_from([0, 200, 140_000]))
 def test_they_read_what_we_write(
     module: Any, compression: Compression, rows: list[Row], padding: int

@@ -11,6 +11,7 @@ from barnabas.records.encode import BatchBuilder, encode_batch, max_record_size
 from barnabas.records.errors import CorruptBatch
 from barnabas.records.record import Record, Row
 from tests.records.rows import ROWS
+from tests.support.tier import examples
 
 NOW = 1_700_000_000_000
 
@@ -45,7 +46,7 @@ def test_golden_bytes() -> None:
 
 
 @pytest.mark.parametrize("compression", list(Compression), ids=str)
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(rows=ROWS, base_offset=st.integers(0, 2**62))
 def test_round_trip(compression: Compression, rows: list[Row], base_offset: int) -> None:
     batch = encode_batch(rows, base_offset=base_offset, compression=compression)

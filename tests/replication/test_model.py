@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from barnabas.replication import OutOfRange
 from tests.replication.model import Answer, Fetch, Model, Node, Violation
+from tests.support.tier import examples
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(seed=st.integers(0, 2**32), nodes=st.integers(2, 5))
 @example(seed=101355, nodes=2)  # an answer to an earlier fetch comes last
 def test_nothing_committed_is_lost(seed: int, nodes: int) -> None:

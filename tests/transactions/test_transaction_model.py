@@ -22,6 +22,7 @@ from barnabas.transactions.image import NO_PRODUCER_ID, TransactionImage
 from barnabas.transactions.records import decode_image, encode_image, transaction_record
 from barnabas.transactions.state import TxnState
 from barnabas.wire.errors import ErrorCode
+from tests.support.tier import examples
 from tests.transactions.history import History
 from tests.transactions.shell import BUMPED, CLASSIC, ID, T0, T1, TIMEOUT_MS, U0, Identity, Shell
 
@@ -319,7 +320,5 @@ class TransactionMachine(RuleBasedStateMachine):
         assert producer_id != NO_PRODUCER_ID
 
 
-TransactionMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
-)
+TransactionMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40)
 TestTransaction = TransactionMachine.TestCase

@@ -15,11 +15,11 @@ from tests.support.messages import (
     in_version,
     kafka_instances,
 )
+from tests.support.tier import examples
 from tools.codegen.schema import Field
 
 quick = settings(
-    max_examples=15,
-    deadline=None,
+    max_examples=examples(15),
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate, Phase.shrink],

@@ -13,6 +13,7 @@ from barnabas.wire.framing import decode_request, decode_request_header, decode_
 from barnabas.wire.message import Message
 from barnabas.wire.primitives import Reader, WireError
 from tests.support.messages import MESSAGES, KnownMessage, encode, in_version, instances
+from tests.support.tier import examples
 from tools.codegen.schema import Field
 
 BYTES_PER_BYTE = 64
@@ -21,8 +22,7 @@ and a reference in a list here, a structure with an empty list is three bytes th
 objects here."""
 
 quick = settings(
-    max_examples=10,
-    deadline=None,
+    max_examples=examples(10),
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate, Phase.shrink],

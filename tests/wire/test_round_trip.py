@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from barnabas.wire.primitives import UnsupportedFieldError, WireError
 from tests.support.messages import MESSAGES, KnownMessage, decode, encode, in_version, instances
+from tests.support.tier import examples
 
 quick = settings(
-    max_examples=25,
-    deadline=None,
+    max_examples=examples(25),
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.generate, Phase.shrink],

@@ -26,6 +26,7 @@ from barnabas.wire.messages.produce import (
     TopicProduceData,
 )
 from barnabas.wire.primitives import WireError
+from tests.support.tier import examples
 
 TOPIC = "orders"
 TOPIC_ID = bytes(range(16))
@@ -185,8 +186,7 @@ def test_a_client_id_that_is_no_text_is_answered_alike(pair: Pair, version: int)
 
 
 @settings(
-    max_examples=300,
-    deadline=None,
+    max_examples=examples(300),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     database=None,
 )

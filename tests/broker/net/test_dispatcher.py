@@ -22,6 +22,7 @@ from barnabas.wire.messages.produce import (
 )
 from barnabas.wire.primitives import WireError
 from tests.broker.raw_client import batch
+from tests.support.tier import examples
 
 VERSIONS = range(3, 14)
 
@@ -102,7 +103,8 @@ def test_a_frame_that_is_cut_off_stores_nothing(local_node: Node, version: int) 
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=examples(300),
 )
 @given(
     version=st.sampled_from(VERSIONS),

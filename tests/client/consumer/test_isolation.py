@@ -16,6 +16,7 @@ from barnabas.records.batch import parse_header, patch_crc
 from barnabas.records.control import ControlType, encode_end_marker
 from barnabas.records.encode import encode_batch
 from barnabas.wire.messages.fetch import AbortedTransaction
+from tests.support.tier import examples
 
 PARTITION = TopicPartition("t", 0)
 
@@ -86,7 +87,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(steps, st.data())
 def test_exactly_the_committed_records_are_shown(
     steps: list[tuple[int, int, bool | None]], data: st.DataObject

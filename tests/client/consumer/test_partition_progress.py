@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.client.consumer.partition_progress import PartitionProgress
+from tests.support.tier import examples
 
 # Gaps before each record of a batch, and behind the last one.
 batches = st.lists(
@@ -47,7 +48,7 @@ class Book:
         return min(self.open, default=self.position)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 5), batches, st.data())
 def test_the_smallest_offset_that_is_not_done(
     start: int, batches: list[tuple[list[int], int]], data: st.DataObject

@@ -21,6 +21,7 @@ from barnabas.records.decode import decode_batch
 from barnabas.records.encode import BatchBuilder
 from barnabas.records.kernel import kernel
 from barnabas.records.record import Row
+from tests.support.tier import examples
 
 
 class Classes(NamedTuple):
@@ -293,7 +294,7 @@ def test_the_collector_hears_of_a_receipt_when_its_batch_is_asked_for() -> None:
     assert gc.is_tracked(receipt)
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.integers(0, 3))
 def test_a_collection_in_the_middle_of_an_add_may_add_too(threshold: int) -> None:
     """Making a receipt may run a finalizer, and that anything."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from barnabas.groups.assignors import CONSUMER_ASSIGNORS, RangeAssignor, UniformAssignor
 from barnabas.groups.modern.assignment import Partitions, count_of
 from barnabas.groups.modern.assignor import Assignor, GroupSpec, MemberSpec, no_racks
+from tests.support.tier import examples
 
 TOPICS = [bytes([number]) * 16 for number in range(1, 6)]
 Targets = dict[str, Partitions]
@@ -115,7 +116,7 @@ def test_uniform_moves_only_what_a_new_member_gets(group: GroupSpec, name: str) 
 
 
 @given(group=groups(alike=True))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_uniform_moves_only_what_a_leaving_member_had(group: GroupSpec) -> None:
     before = UniformAssignor().assign(group)
     gone = next(iter(group.members))

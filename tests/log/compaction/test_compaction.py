@@ -24,6 +24,7 @@ from tests.log.compaction.compacted_model import (
 )
 from tests.log.compaction.compacting import SMALL, compacted, run_job
 from tests.log.memory_disk import Crash, CrashAfter, MemoryDisk
+from tests.support.tier import examples
 
 DIRECTORY = "data/t-0"
 RETENTION_MS = 1000
@@ -124,7 +125,7 @@ def crashed(disk: MemoryDisk, story: Story, step: Compact, now_ms: int) -> None:
 
 
 @given(history=histories, bumps_epochs=st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_reader_of_committed_records_never_notices(
     history: list[Append | End | Compact], bumps_epochs: bool
 ) -> None:
@@ -155,7 +156,7 @@ def test_a_reader_of_committed_records_never_notices(
 
 
 @given(history=quiet_histories)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_who_is_in_the_middle_of_reading_hears_of_deletions(history: list[Append | End]) -> None:
     """One part read before, the rest after, as long as it does not take `delete.retention.ms`."""
     disk = MemoryDisk()
@@ -170,7 +171,7 @@ def test_who_is_in_the_middle_of_reading_hears_of_deletions(history: list[Append
 
 
 @given(history=quiet_histories)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_what_is_left(history: list[Append | End]) -> None:
     """Of the finished part: the last of each key, and nothing that was aborted or is long gone."""
     disk = MemoryDisk()
@@ -200,7 +201,7 @@ def test_what_is_left(history: list[Append | End]) -> None:
 
 
 @given(history=quiet_histories, bumps_epochs=st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_replica_that_copies_it_knows_every_producer(
     history: list[Append | End], bumps_epochs: bool
 ) -> None:

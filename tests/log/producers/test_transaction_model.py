@@ -11,6 +11,7 @@ from tests.log.batches import end, put, write
 from tests.log.memory_disk import MemoryDisk
 from tests.log.producers.read_committed import committed_offsets
 from tests.log.producers.transaction_oracle import Event, Expected
+from tests.support.tier import examples
 
 DIRECTORY = "data/t-0"
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=150, retention_ms=-1)
@@ -155,7 +156,5 @@ class TransactionMachine(RuleBasedStateMachine):
         assert committed_offsets(follower, self.start, upto, max_bytes) == wanted
 
 
-TransactionMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
-)
+TransactionMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40)
 TestTransactions = TransactionMachine.TestCase

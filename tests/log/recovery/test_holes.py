@@ -12,6 +12,7 @@ from barnabas.records.batch import HEADER_SIZE
 from tests.log.batches import put, readable
 from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import Crash, MemoryDisk
+from tests.support.tier import examples
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 DIRECTORY = "data/t-0"
@@ -406,7 +407,7 @@ DAMAGE = st.tuples(
     reopenings=st.integers(1, 2),
 )
 @example(synced=10, damages=[("truncate", 2, 300), ("flip", 2, 8)], reopenings=2)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_no_silent_gap(synced: int, damages: list[tuple[str, int, int]], reopenings: int) -> None:
     """Whatever happens to the files: a record is read as it was, or is known to be lost."""
     disk = MemoryDisk()

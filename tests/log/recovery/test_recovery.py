@@ -11,6 +11,7 @@ from barnabas.log.storage import OsDisk
 from tests.log.batches import batch, put, read_all, readable, values
 from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
+from tests.support.tier import examples
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 DIRECTORY = "data/t-0"
@@ -45,7 +46,7 @@ def test_kill_loses_nothing() -> None:
 
 
 @given(cut=st.integers(0, 500), garbage=st.binary(max_size=200), number=st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_torn_anywhere_leaves_the_batches_before(cut: int, garbage: bytes, number: int) -> None:
     disk = MemoryDisk()
     stored = filled(disk)
@@ -214,7 +215,7 @@ def test_an_empty_segment_file_keeps_the_end_offset() -> None:
     ),
     contents=st.lists(st.binary(max_size=150), min_size=20, max_size=20),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_no_garbage_breaks_an_opening(names: list[str], contents: list[bytes]) -> None:
     disk = MemoryDisk()
     disk.make_directory(DIRECTORY)

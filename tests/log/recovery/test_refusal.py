@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from barnabas.log import Log, LogConfig, StorageError, refuse_damage
 from tests.log.batches import put
 from tests.log.memory_disk import MemoryDisk
+from tests.support.tier import examples
 
 CONFIG = LogConfig(segment_bytes=500)
 DIRECTORY = "data/t-0"
@@ -41,7 +42,7 @@ def test_a_whole_log_and_a_new_one_are_fine() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_a_flipped_bit_before_the_last_batch_is_damage(data: st.DataObject) -> None:
     """Outside of the base offset and the leader epoch, that is: no CRC guards those."""
     disk, files = filled(count=6)
@@ -60,7 +61,7 @@ def test_a_flipped_bit_before_the_last_batch_is_damage(data: st.DataObject) -> N
 
 
 @given(cut=st.integers(2, 140), garbage=st.sampled_from([b"", b"\0" * 300, b"\xff\x02" * 90]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_a_torn_tail_is_no_damage(cut: int, garbage: bytes) -> None:
     disk, files = filled()
     size = 12 + int.from_bytes(files[-1][8:12])
