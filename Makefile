@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.demo-installed
 DOCS_VENV := .venv-docs
 
 # The tests start a thousand processes: what each has compiled is kept for the others, also where
@@ -10,34 +11,44 @@ DOCS_VENV := .venv-docs
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test console-test long sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
-$(STAMP): pyproject.toml setup.py $(wildcard src/kernel/* src/json_kernel/* src/kernel_headers/*)
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
-	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)  # an interrupted one is made anew
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[dev]'
+SOURCES := pyproject.toml setup.py requirements/uv.txt $(wildcard src/kernel/* src/json_kernel/* src/kernel_headers/*)
+NEW_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 $@"; exit 1; }
+
+$(STAMP): $(SOURCES) requirements/dev.txt
+	$(NEW_PYTHON)
+	$(PYTHON) tools/install.py $(VENV) requirements/dev.txt --project
+	@touch $(DEMO_STAMP) $@
+
+# What the demo needs is less than half of what development needs.
+$(DEMO_STAMP): $(SOURCES) requirements/demo.txt
+	$(NEW_PYTHON)
+	$(PYTHON) tools/install.py $(VENV) requirements/demo.txt --project
 	@touch $@
 
-demo: $(STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event; CONSOLE=1 slower, to watch
+lock: $(STAMP) ## Take the newest versions of all dependencies into requirements/, and test with them
+	$(BIN)/python tools/lock.py
+	$(MAKE) test
+
+demo: $(DEMO_STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event; CONSOLE=1 slower, to watch
 	$(BIN)/python -m examples.demo $(if $(CONSOLE),--console --seconds 60)
 
-# Four workers: most tests wait for a broker process or a client, not for a core.
-test: $(STAMP) ## Run the test suite, without the long tests
-	$(BIN)/pytest --numprocesses 4 --dist loadgroup -m "not long"
+test: $(STAMP) ## Test what a change can break, in ten minutes
+	$(BIN)/python -m tests.run --quick
+
+test-all: $(STAMP) ## Test everything, in an hour; AREA=spark,log chooses folders, SHUFFLE=7 a random order
+	$(BIN)/python -m tests.run $(if $(AREA),--area $(AREA)) $(if $(SHUFFLE),--shuffle $(SHUFFLE))
 
 console-test: $(STAMP) ## Test the console's pages in a Chromium (Debian: apt install chromium)
 	@command -v chromium > /dev/null || { echo "no chromium found; install it (Debian's package chromium) and run this again"; exit 1; }
 	$(BIN)/pytest tests/console
-
-long: $(STAMP) ## Run the long tests: demo, Spark clusters, killed drivers, cut networks, overload
-	$(BIN)/pytest -m long
 
 sim: $(STAMP) ## Simulate a cluster: SEED=17 describes one run, SEEDS=0-299 checks many
 	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
@@ -77,10 +88,8 @@ docs: $(STAMP) ## Generate the tables in docs/ and the chart of the performance 
 	$(BIN)/python tools/draw_performance.py
 
 # Its own environment, without Barnabas: the generator reads the sources, and imports nothing.
-$(DOCS_VENV)/.installed: pyproject.toml
-	$(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/pip install --quiet $$($(PYTHON) -c 'import tomllib; \
-	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+$(DOCS_VENV)/.installed: requirements/uv.txt requirements/docs.txt
+	$(PYTHON) tools/install.py $(DOCS_VENV) requirements/docs.txt
 	@touch $@
 
 site: $(DOCS_VENV)/.installed ## Build the documentation site, site/index.html

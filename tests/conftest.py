@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
+from tests.support.progress import Progress
 
 leave_bare_machine()
 
@@ -80,22 +81,25 @@ def broker(make_broker: MakeBroker) -> BrokerProcess:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="run what `make test` runs, not more")
-    parser.addoption(
-        "--shuffle", metavar="SEED", help="run in a random order: no test needs another"
-    )
+    parser.addoption("--rest", action="store_true", help="run only what --quick leaves out")
+    parser.addoption("--by-area", action="store_true", help="show progress by area, not by test")
+    parser.addoption("--shuffle", metavar="SEED", help="run in a random order")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         tier.set_quick()
     settings.load_profile("quick" if tier.is_quick() else "all")
+    if config.getoption("--by-area") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share something of their module run in one worker: four would start it each."""
-    if tier.is_quick():
-        items[:], left = tier.split(items)
+    quick, rest = tier.split(items)
+    if tier.is_quick() or config.getoption("--rest"):
+        items[:], left = (quick, rest) if tier.is_quick() else (rest, quick)
         config.hook.pytest_deselected(items=left)
     seed = config.getoption("--shuffle")
     if seed is not None:

@@ -1,0 +1,60 @@
+"""`python -m tests.run`: what `make test`, `make test-all` and CI run.
+
+Most tests run in parallel; those that need the machine to themselves (`@pytest.mark.alone`) run
+after them, one by one. More workers than cores: most tests wait for a process or a client.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.areas import all_areas, paths
+
+_INTERRUPTED = 2
+_NO_TESTS = 5
+_SLOWEST = 10
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="what a change can break: `make test`")
+    parser.add_argument("--rest", action="store_true", help="only what --quick leaves out")
+    parser.add_argument("--area", metavar="A,B", help=f"of {', '.join(all_areas())}")
+    parser.add_argument("--shuffle", metavar="SEED", help="in a random order, which SEED repeats")
+    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
+    given = parser.parse_args(arguments)
+    areas = given.area.split(",") if given.area else all_areas()
+    unknown = sorted(set(areas) - set(all_areas()))
+    if unknown:
+        parser.error(f"unknown area {unknown[0]}; use {', '.join(all_areas())}")
+    command = [sys.executable, "-m", "pytest", "--by-area", "--durations", str(_SLOWEST)]
+    command += ["--quick"] if given.quick else []
+    command += ["--rest"] if given.rest else []
+    command += ["--shuffle", given.shuffle] if given.shuffle else []
+    parallel = ["--numprocesses", str(given.workers), "--dist", "loadgroup"]
+    parallel += ["--no-loadscope-reorder", "-m", "not alone"]
+    code = _run([*command, *parallel, *paths(areas)])
+    alone = _files_with_tests_that_run_alone(paths(areas))
+    if alone and code != _INTERRUPTED:
+        code = max(code, _run([*command, "-m", "alone", *alone]))
+    return code
+
+
+def _files_with_tests_that_run_alone(given: list[str]) -> list[str]:
+    """So that pytest need not load all others once more to find them."""
+    found = [file for path in map(Path, given) for file in sorted({path, *path.rglob("test_*.py")})]
+    return [str(file) for file in found if file.is_file() and "mark.alone" in file.read_text()]
+
+
+def _run(command: list[str]) -> int:
+    try:
+        code = subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:  # pytest has had it too, and has said what it did until then
+        return _INTERRUPTED
+    return 0 if code == _NO_TESTS else code  # an area may have none of this kind
+
+
+if __name__ == "__main__":
+    sys.exit(main())
