@@ -10,7 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.areas import all_areas, paths
+from tests.reach import changed_files, reached_areas
+from tests.support.areas import REST_S, all_areas, paths
 
 _INTERRUPTED = 2
 _NO_TESTS = 5
@@ -22,6 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="what a change can break: `make test`")
     parser.add_argument("--rest", action="store_true", help="only what --quick leaves out")
     parser.add_argument("--area", metavar="A,B", help=f"of {', '.join(all_areas())}")
+    parser.add_argument(
+        "--reached",
+        metavar="MINUTES",
+        type=float,
+        help="only areas that the last changes can reach, as many as MINUTES allow",
+    )
     parser.add_argument("--shuffle", metavar="SEED", help="in a random order, which SEED repeats")
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
     given = parser.parse_args(arguments)
@@ -29,6 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = sorted(set(areas) - set(all_areas()))
     if unknown:
         parser.error(f"unknown area {unknown[0]}; use {', '.join(all_areas())}")
+    if given.reached is not None:
+        areas = _choose(areas, given.reached * 60)
+        if not areas:
+            return 0
     command = [sys.executable, "-m", "pytest", "--by-area", "--durations", str(_SLOWEST)]
     command += ["--quick"] if given.quick else []
     command += ["--rest"] if given.rest else []
@@ -40,6 +51,24 @@ def main(arguments: list[str] | None = None) -> int:
     if alone and code != _INTERRUPTED:
         code = max(code, _run([*command, "-m", "alone", *alone]))
     return code
+
+
+def _choose(areas: list[str], seconds: float) -> list[str]:
+    """The nearest to the change, as many as there is time for; says which, and what is left out."""
+    chosen: list[str] = []
+    left_out: list[str] = []
+    for area in reached_areas(changed_files()):
+        cost = REST_S.get(area, 0)
+        if area in areas and cost <= seconds:
+            chosen.append(area)
+            seconds -= cost
+        elif area in areas:
+            left_out.append(area)
+    unreached = [area for area in areas if area not in {*chosen, *left_out}]
+    print("beyond `make test`, tested here:", ", ".join(chosen) or "nothing")
+    print("left out, as this change can't reach it:", ", ".join(unreached) or "nothing")
+    print("left out for time (make test-all AREA=…):", ", ".join(left_out) or "nothing", flush=True)
+    return sorted(chosen, key=areas.index)
 
 
 def _files_with_tests_that_run_alone(given: list[str]) -> list[str]:

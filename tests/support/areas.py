@@ -8,28 +8,29 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 
-_FIRST = [
-    "spark",
-    "mirror",
-    "connect",
-    "examples",
-    "changes",
-    "app",
-    "sim",
-    "cluster",
-    "console",
-    "foreign_clients",
-    "api",
-    "hostile",
-    "backup",
-    "cli",
-    "embedded",
-    "ops",
-    "fuzz",
-    "broker",
-    "client",
-    "benchmarks",
-]
+REST_S = {
+    "spark": 900,
+    "mirror": 400,
+    "cluster": 600,
+    "foreign_clients": 300,
+    "examples": 400,
+    "sim": 200,
+    "connect": 150,
+    "console": 150,
+    "app": 150,
+    "changes": 60,
+    "api": 60,
+    "hostile": 60,
+    "cli": 60,
+    "backup": 30,
+    "embedded": 20,
+    "ops": 30,
+    "fuzz": 20,
+    "broker": 60,
+    "client": 20,
+    "benchmarks": 10,
+}
+"""About how many seconds two cores need for what `make test` leaves out of an area."""
 LOOSE = "structure"
 """The files that are in no folder."""
 
@@ -42,8 +43,8 @@ def area_of(node_id: str) -> str:
 
 def all_areas() -> list[str]:
     folders = sorted(each.name for each in TESTS.iterdir() if any(each.rglob("test_*.py")))
-    later = [name for name in folders if name not in _FIRST]
-    return [*(name for name in _FIRST if name in folders), *later, LOOSE]
+    later = [name for name in folders if name not in REST_S]
+    return [*(name for name in REST_S if name in folders), *later, LOOSE]
 
 
 def paths(areas: list[str]) -> list[str]:

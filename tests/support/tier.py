@@ -29,13 +29,13 @@ def set_quick() -> None:
 
 
 def is_in_quick_tier(node_id: str) -> bool:
-    """By the table; markers are looked at elsewhere."""
-    for place, extract in EXTRACTS.items():
-        inside = node_id.removeprefix(f"tests/{place}")
-        if inside != node_id:
-            inside = inside.lstrip("/:")
-            return any(_begins(inside, each) for each in extract)
-    return True
+    """By the table, where the innermost folder counts; markers are looked at elsewhere."""
+    places = [place for place in EXTRACTS if _begins(node_id, f"tests/{place}")]
+    if not places:
+        return True
+    place = max(places, key=len)
+    inside = node_id.removeprefix(f"tests/{place}").lstrip("/:")
+    return any(_begins(inside, each) for each in EXTRACTS[place])
 
 
 def _begins(node_id: str, prefix: str) -> bool:
