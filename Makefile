@@ -20,7 +20,7 @@ setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
 SOURCES := pyproject.toml setup.py requirements/uv.txt $(wildcard src/kernel/* src/json_kernel/* src/kernel_headers/*)
 NEW_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 $@"; exit 1; }
+	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
 
 $(STAMP): $(SOURCES) requirements/dev.txt
 	$(NEW_PYTHON)

@@ -1,6 +1,6 @@
 """A machine with far too much to do: the controller stays, and topics can be created.
 
-Not part of an ordinary run, since it takes the whole machine: `make long` has it, or
+Not part of an ordinary run, since it takes the whole machine: `make test-all` has it, or
 
     BARNABAS_OVERLOAD_SECONDS=60 pytest -s tests/cluster/test_overload.py
 """
