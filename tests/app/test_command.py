@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import barnabas
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 SOURCE = """
@@ -42,7 +43,7 @@ def fetch(port: int, path: str) -> str:
 
 
 def command(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
+    return fork_server.Popen(
         [sys.executable, "-m", "barnabas", "app", "run", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,

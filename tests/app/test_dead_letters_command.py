@@ -7,11 +7,12 @@ import sys
 import barnabas
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.records.message import Message
+from tests.support import fork_server
 
 
 def command(servers: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     line = [sys.executable, "-m", "barnabas", "dead-letters", *arguments, "-b", servers]
-    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    return fork_server.run(line, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_letters_are_listed_shown_replayed_once_and_dropped(

@@ -16,6 +16,7 @@ import barnabas
 from barnabas.app.documentation.asyncapi import asyncapi_of
 from barnabas.app.documentation.page import page_of
 from barnabas.app.documentation.schemas import Schemas
+from tests.support import fork_server
 
 
 class Colour(Enum):
@@ -175,7 +176,7 @@ def test_the_command_writes_both(tmp_path: Path) -> None:
 
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "barnabas", "app", "docs", *arguments]
-        return subprocess.run(
+        return fork_server.run(
             command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
 

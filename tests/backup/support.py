@@ -10,6 +10,7 @@ from typing import Any
 import barnabas
 from barnabas.mirror.flow import ClusterEnd
 from tests.mirror.copies import Copied, records_of
+from tests.support import fork_server
 
 NOON_MS = 1_700_000_000_000
 COMMAND = (sys.executable, "-m", "barnabas", "backup")
@@ -24,7 +25,7 @@ def backup(
     *arguments: str, bootstrap: str = "nowhere:9", code: int = 0
 ) -> subprocess.CompletedProcess[str]:
     """Run `barnabas backup`, and expect an exit code."""
-    done = subprocess.run(
+    done = fork_server.run(
         [*COMMAND, *arguments],
         capture_output=True,
         text=True,

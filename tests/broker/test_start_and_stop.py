@@ -5,7 +5,6 @@ import re
 import resource
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +42,7 @@ from tests.broker.verbs import (
     produced,
     stored,
 )
+from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.metrics import scrape
 
@@ -57,7 +57,7 @@ def start(*settings: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "barnabas", "server"]
     for setting in ("metrics.listeners=", *settings):
         command += ["--set", setting]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
 

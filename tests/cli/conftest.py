@@ -16,6 +16,7 @@ from barnabas.client.admin.topics import create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.producer.record_producer import RecordProducer
+from tests.support import fork_server
 
 
 class Cli:
@@ -31,7 +32,7 @@ class Cli:
         self, *arguments: str, stdin: str | bytes = b"", environment: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run to the end, whatever the exit code."""
-        return subprocess.run(
+        return fork_server.run(
             [sys.executable, "-m", "barnabas", *arguments],
             input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
@@ -61,7 +62,7 @@ class Cli:
 
     def start(self, *arguments: str, **options: Any) -> "subprocess.Popen[bytes]":
         """Start, and leave it running."""
-        process = subprocess.Popen(
+        process = fork_server.Popen(
             [sys.executable, "-m", "barnabas", *arguments],
             env=self.environment,
             stdin=options.get("stdin", subprocess.DEVNULL),

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from barnabas import __version__
 from barnabas.cli.app import app
+from tests.support import fork_server
 
 COMMANDS = [
     "server",
@@ -72,7 +73,7 @@ COMMANDS = [
 
 def barnabas(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "barnabas", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,18 +2,18 @@
 
 import contextlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from tests.cluster.conftest import SETTINGS, hurt
 from tests.cluster.workload import DEFAULTS
+from tests.support import fork_server
 from tests.support.cluster import ClusterProcesses
 
 
 def balance(cluster: ClusterProcesses, *options: str) -> dict[str, Any]:
-    done = subprocess.run(
+    done = fork_server.run(
         [
             *(sys.executable, "-m", "barnabas", "cluster", "balance", "--json", *options),
             *("--bootstrap", cluster.bootstrap),

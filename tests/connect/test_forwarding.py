@@ -1,7 +1,6 @@
 """Requests that an instance passes on to the leader, at the URL that the leader advertises."""
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
@@ -13,6 +12,7 @@ from barnabas.connect.rest.answers import ApiError, error_answer
 from barnabas.connect.rest.forwarding import forward
 from barnabas.web.messages import Request, Response
 from barnabas.web.server import HttpServer
+from tests.support import fork_server
 
 Ask = Callable[[int], Coroutine[Any, Any, Response]]
 REQUEST = Request("PUT", "/connectors/a/pause?x=1", {}, b"")
@@ -75,7 +75,7 @@ def test_wrong_options_of_an_instance_are_said_in_a_line(
     option: tuple[str, str], said: str
 ) -> None:
     command = [sys.executable, "-m", "barnabas", "connect", "run", *option]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = fork_server.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert ran.stderr.startswith(said)
     assert len(ran.stderr.splitlines()) == 1

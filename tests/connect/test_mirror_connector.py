@@ -3,7 +3,6 @@
 Every record is in the target once and in order, although the service is killed in between.
 """
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import barnabas
 from barnabas.mirror.flow import ClusterEnd
 from tests.connect.service import Service, drivers_in
 from tests.mirror.copies import records_of
+from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
@@ -161,7 +161,7 @@ def test_a_mirror_runs_as_a_connector(brokers: tuple[str, str], tmp_path: Path) 
             # `mirror failover` stops the flow, and the service does not start it again by itself.
             ends = ("--from", f"A={a}", "--to", f"B={b}")
             command = [sys.executable, "-m", "barnabas", "mirror", "failover", *ends]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = fork_server.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done
             standby.wait_for_task("m", "was stopped from outside")
             assert standby.call("POST", "/connectors/m/restart?includeTasks=true").status in (

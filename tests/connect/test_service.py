@@ -15,6 +15,7 @@ import barnabas
 from tests.connect.loud_words import LOUD, words
 from tests.connect.service import Service
 from tests.examples.documents import ROOT, run, steps
+from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
@@ -235,7 +236,7 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
 def test_the_command_line_manages_connectors(service: Service) -> None:
     def cli(*arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "barnabas", "connect", *arguments, "--url", service.url]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        return fork_server.run(command, capture_output=True, text=True, check=False)
 
     wait_until(lambda: _created(service, "listed", LOUD, "STOPPED"))
     service.wait_for_state("listed", "STOPPED")

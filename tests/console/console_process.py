@@ -10,6 +10,7 @@ from typing import Any, Self
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 _READY = re.compile(r" until Ctrl-C: (https?://\S+:\d+)/")
@@ -31,7 +32,7 @@ class ConsoleProcess:
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
+            self._process = fork_server.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         self.url = wait_until(self._address, lambda: self._log.read_text())

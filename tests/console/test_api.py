@@ -1,7 +1,6 @@
 """The API of a real console, asked without a browser; and what it refuses."""
 
 import json
-import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 import barnabas
 from barnabas.console.api.endpoints import ENDPOINTS
 from tests.console.console_process import ConsoleProcess
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 
@@ -364,7 +364,7 @@ def test_read_only_masked_and_audited(
 )
 def test_a_console_that_makes_no_sense_does_not_start(options: tuple[str, ...], said: str) -> None:
     command = [sys.executable, "-m", "barnabas", "console", "--no-browser", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert said in done.stderr
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import psutil
 
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
@@ -30,6 +31,8 @@ class BrokerProcess:
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data = directory / "data"
         self.settings = dict(settings or {})
+        self.real = False
+        """Whether it is a new interpreter rather than a fork of one."""
         self.log = directory / "broker.log"
         self.host = "127.0.0.1"
         self.port = 0
@@ -69,12 +72,13 @@ class BrokerProcess:
         self.data.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as out:
             self._log_begin = out.tell()
-            self._process = subprocess.Popen(
+            self._process = fork_server.Popen(
                 self.command(),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 env=_plain_environment(),
+                real=self.real,
             )
         self.running.append(self)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.support import fork_server
 from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
@@ -16,17 +17,18 @@ from tests.support.wait import wait_until
 class Supervised:
     """A supervisor and what it has printed so far."""
 
-    def __init__(self, directory: Path, *arguments: str) -> None:
+    def __init__(self, directory: Path, *arguments: str, real: bool = False) -> None:
         kept = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
         command = [sys.executable, "-m", "barnabas", "server", "--listen", "127.0.0.1:0"]
         self.data = directory / "data"
-        self.process = subprocess.Popen(
+        self.process = fork_server.Popen(
             [*command, "--data", str(directory / "data"), *arguments],
             env=kept,
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            real=real,
         )
         self.output = ""
         self._reader = threading.Thread(target=self._read)

@@ -6,36 +6,42 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.admin import (
-    acls,
-    configs,
-    groups,
-    profile,
-    quotas,
-    tokens,
-    topics,
-    transactions,
-    users,
-)
-from barnabas.cli.application import commands as application
-from barnabas.cli.backup import commands as backup
 from barnabas.cli.base.client_security import CommandConfig
 from barnabas.cli.base.command import AsJson, Bootstrap, CommonOptions, Verbose
 from barnabas.cli.base.exit_codes import EXPLANATION
-from barnabas.cli.cluster import commands as cluster
-from barnabas.cli.connect import commands as connect
-from barnabas.cli.console import command as console
-from barnabas.cli.dead_letters import commands as dead_letters
-from barnabas.cli.log import commands as log
-from barnabas.cli.mirror import commands as mirror
-from barnabas.cli.pipeline.commands import app as pipeline
-from barnabas.cli.records import consume, get, produce
-from barnabas.cli.security import commands as security
-from barnabas.cli.server import command as server
-from barnabas.cli.server import health
+from barnabas.cli.base.lazy_group import lazy_group
+
+_COMMANDS = {
+    "server": "barnabas.cli.server.command:server",
+    "health": "barnabas.cli.server.health:health",
+    "produce": "barnabas.cli.records.produce:produce",
+    "consume": "barnabas.cli.records.consume:consume",
+    "get": "barnabas.cli.records.get:get",
+    "console": "barnabas.cli.console.command:console",
+    "app": "barnabas.cli.application.commands:app",
+    "dead-letters": "barnabas.cli.dead_letters.commands:app",
+    "cluster": "barnabas.cli.cluster.commands:app",
+    "topics": "barnabas.cli.admin.topics:app",
+    "groups": "barnabas.cli.admin.groups:app",
+    "transactions": "barnabas.cli.admin.transactions:app",
+    "configs": "barnabas.cli.admin.configs:app",
+    "profile": "barnabas.cli.admin.profile:app",
+    "users": "barnabas.cli.admin.users:app",
+    "tokens": "barnabas.cli.admin.tokens:app",
+    "acls": "barnabas.cli.admin.acls:app",
+    "quotas": "barnabas.cli.admin.quotas:app",
+    "security": "barnabas.cli.security.commands:app",
+    "backup": "barnabas.cli.backup.commands:app",
+    "log": "barnabas.cli.log.commands:app",
+    "pipeline": "barnabas.cli.pipeline.commands.app:app",
+    "connect": "barnabas.cli.connect.commands:app",
+    "mirror": "barnabas.cli.mirror.commands:app",
+}
+"""In the order of `barnabas --help`."""
 
 app = typer.Typer(
     name="barnabas",
+    cls=lazy_group(_COMMANDS),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXPLANATION,
@@ -69,32 +75,6 @@ def root(
     """Run a Kafka-compatible message broker, and work with it or with any Kafka."""
     del version
     ctx.obj = CommonOptions(bootstrap, as_json, verbose, command_config)
-
-
-app.command("server", epilog=server.EPILOG)(server.server)
-app.command("health", epilog=health.EPILOG)(health.health)
-app.command("produce", epilog=produce.EPILOG)(produce.produce)
-app.command("consume", epilog=consume.EPILOG)(consume.consume)
-app.command("get", epilog=get.EPILOG)(get.get)
-app.command("console", epilog=console.EPILOG)(console.console)
-app.add_typer(application.app, name="app")
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(cluster.app, name="cluster")
-app.add_typer(topics.app, name="topics")
-app.add_typer(groups.app, name="groups")
-app.add_typer(transactions.app, name="transactions")
-app.add_typer(configs.app, name="configs")
-app.add_typer(profile.app, name="profile")
-app.add_typer(users.app, name="users")
-app.add_typer(tokens.app, name="tokens")
-app.add_typer(acls.app, name="acls")
-app.add_typer(quotas.app, name="quotas")
-app.add_typer(security.app, name="security")
-app.add_typer(backup.app, name="backup")
-app.add_typer(log.app, name="log")
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(connect.app, name="connect")
-app.add_typer(mirror.app, name="mirror")
 
 
 def main() -> None:

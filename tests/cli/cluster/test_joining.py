@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.cluster.reports import partitions, status
 from tests.cli.conftest import Cli
+from tests.support import fork_server
 from tests.support.supervised import Supervised
 from tests.support.wait import wait_until
 
@@ -32,7 +33,7 @@ def test_a_node_joins_and_leaves(nodes: Supervised, name: str, tmp_path: Path) -
     cli.ok("topics", "create", name, "--partitions", "8")
     assert "there is no node 4" in cli.fails(1, "cluster", "add-node", "4")
     voters = ",".join(f"{n}@{at}" for n, at in enumerate(cli.bootstrap.split(","), 1))
-    process = subprocess.Popen(
+    process = fork_server.Popen(
         [
             *(sys.executable, "-m", "barnabas", "server", "--id", "4", "--voters", voters),
             *("--listen", "127.0.0.1:0", "--data", str(tmp_path / "node-4")),

@@ -23,7 +23,7 @@ def supervised() -> Iterator[list[Supervised]]:
 
 
 def test_a_secured_cluster(supervised: list[Supervised], tmp_path: Path) -> None:
-    cluster = Supervised(tmp_path, "--nodes", "3", "--secure")
+    cluster = Supervised(tmp_path, "--nodes", "3", "--secure", real=True)
     supervised.append(cluster)
     servers = cluster.ready()
     cluster.wait_for("Connect as the administrator: barnabas ")

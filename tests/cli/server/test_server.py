@@ -15,6 +15,7 @@ import pytest
 from barnabas.embedded.ports import Ports
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.cli.conftest import Cli, interrupt
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 
@@ -28,7 +29,7 @@ class Server:
     def start(self, *arguments: str, **environment: str) -> str:
         """Start one and return its address."""
         kept = {name: v for name, v in os.environ.items() if not name.startswith("BARNABAS_")}
-        process = subprocess.Popen(
+        process = fork_server.Popen(
             [sys.executable, "-m", "barnabas", "server", *arguments],
             cwd=self.directory,
             env={**kept, **environment},

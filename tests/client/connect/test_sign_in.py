@@ -1,7 +1,6 @@
 """Our clients sign in, and again before their session ends."""
 
 import logging
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import pytest
 
 from barnabas import Admin, Consumer, Producer
 from barnabas.errors import BrokerUnreachable, SignInFailed
+from tests.support import fork_server
 from tests.support.sasl import ADMIN, PLAIN_PASSWORD, SCRAM_PASSWORD, SaslBroker
 
 
@@ -73,7 +73,7 @@ def test_commands_sign_in_by_a_file_or_by_variables(broker: SaslBroker, tmp_path
     file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
     def run(*arguments: str, **variables: str) -> tuple[int, str]:
-        done = subprocess.run(
+        done = fork_server.run(
             [sys.executable, "-m", "barnabas", *arguments],
             capture_output=True,
             env=variables,

@@ -1,7 +1,6 @@
 """`barnabas mirror status, verify, failover, failback` on two real clusters."""
 
 import json
-import subprocess
 import sys
 
 import barnabas
@@ -11,6 +10,7 @@ from barnabas.mirror.groups.group_settings import GroupSettings
 from barnabas.mirror.names import remote_topic
 from tests.mirror.copies import make_topic
 from tests.mirror.running_flow import RunningFlow
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 GROUP = "billing"
@@ -20,7 +20,7 @@ def mirror(command: str, flow: Flow, *options: str) -> tuple[int, str]:
     """Exit code and output of a command."""
     ends = [f"--from={flow.source.name}={flow.source.bootstrap_servers}"]
     ends += [f"--to={flow.target.name}={flow.target.bootstrap_servers}"]
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-m", "barnabas", "mirror", command, *ends, *options],
         capture_output=True,
         text=True,

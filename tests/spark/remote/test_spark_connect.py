@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.remote import connect_client
+from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 
 pytestmark = [pytest.mark.xdist_group("spark-connect"), pytest.mark.timeout(400)]
@@ -44,7 +45,7 @@ def test_pipelines_do_not_run_there(
     command: str, arguments: list[str], variable: str, said: str
 ) -> None:
     path = ["."] if command == "pipeline" else []
-    done = subprocess.run(
+    done = fork_server.run(
         [sys.executable, "-m", "barnabas", command, "run", *path, *arguments],
         capture_output=True,
         text=True,

@@ -45,6 +45,7 @@ from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.producer_settings import producer_settings
 from barnabas.spark.sink.transactional_writer import write_in_transaction
 from tests.spark.fate import Fate, Killed, World
+from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
 
@@ -351,7 +352,7 @@ def test_what_a_query_leaves_that_never_comes_back_is_found_and_ended(node: Brok
     def command(*arguments: str) -> str:
         command = [sys.executable, "-m", "barnabas", "transactions", *arguments]
         there = ["--bootstrap", node.bootstrap]
-        return subprocess.run(
+        return fork_server.run(
             [*command, *there], stdout=subprocess.PIPE, check=True
         ).stdout.decode()
 

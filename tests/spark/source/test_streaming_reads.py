@@ -1,7 +1,6 @@
 """`spark.readStream`: everything once, also across restarts, limits, new partitions and losses."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 import barnabas
 from barnabas import TopicPartition
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -107,7 +107,7 @@ def test_micro_batches_of_about_so_many_bytes(
 
 def _groups_describe(group: str, bootstrap: str) -> str:
     command = [sys.executable, "-m", "barnabas", "groups", "describe", group]
-    return subprocess.run(
+    return fork_server.run(
         [*command, "--bootstrap", bootstrap], capture_output=True, text=True, check=True
     ).stdout
 

@@ -3,6 +3,7 @@
 command          common options, the session with a cluster, errors and how they end a command
 runner           runs the asynchronous part of a command
 interrupt        Ctrl-C before a command is at work
+lazy_group       subcommands that are imported when they are called
 exit_codes       what the exit code of a command says
 output           tables, JSON, lines and messages
 completion       topics and groups that a shell completes

@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import struct
-import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cli.conftest import Cli, interrupt
+from tests.support import fork_server
 from tests.support.wait import wait_until
 
 LEAVE = "\x1b[?25h\x1b[?1049l"
@@ -28,7 +28,7 @@ class Terminal:
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
         os.set_blocking(self.master, False)
         self.before = termios.tcgetattr(self._slave)
-        self.process = subprocess.Popen(
+        self.process = fork_server.Popen(
             [sys.executable, "-m", "barnabas", *arguments],
             env={**cli.environment, "TERM": "xterm"},
             stdin=self._slave,
