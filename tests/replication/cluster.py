@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -74,6 +74,7 @@ from barnabas.wire.messages.produce import (
 )
 from tests.broker.raw_client import batch
 from tests.broker.verbs import values_of
+from tests.client.virtual_time import VirtualTimeLoop
 from tests.support.access import OPEN
 
 TOPIC = "t"
@@ -169,6 +170,36 @@ class Connection:
         raise AssertionError(why)
 
 
+class AtOnce(Executor):
+    """Does each job when it is given: in virtual time a thread would be late for everything."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - as a thread does
+            done.set_exception(error)
+        return done
+
+
+class LoopClock(Clock):
+    """Follows the virtual time of the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self._began_ms = super().now_ms()
+
+    def now_ms(self) -> int:
+        return self._began_ms + int(self._loop.time() * 1000)
+
+    def steady_ms(self) -> int:
+        return self.now_ms()
+
+    def steady_s(self) -> float:
+        return self._loop.time()
+
+
 class Node:
     """As much of a node as handlers and fetchers need."""
 
@@ -185,7 +216,7 @@ class Node:
         self.rack = cluster.racks.get(node_id)
         self.image = MetadataImage()
         self.epoch = -1
-        self.executor = ThreadPoolExecutor(2)
+        self.executor = AtOnce()
         self.flusher = Flusher(self.loop, self.executor, self.clock)
         self.recompression = Recompression(self.loop, self.executor)
         self.fetch_sessions = FetchSessions(100, Random(node_id))
@@ -280,7 +311,7 @@ class Cluster:
 
     def __init__(self, path: Path, settings: dict[str, str] | None = None) -> None:
         self.loop = asyncio.get_running_loop()
-        self.clock = Clock()
+        self.clock = LoopClock(self.loop)
         self.settings = SETTINGS | (settings or {})
         self.racks: dict[int, str] = {}
         self.nodes: dict[int, Node] = {}
@@ -490,10 +521,11 @@ def run(
         cluster.racks = racks or {}
         cluster.start(*range(1, nodes + 1))
         try:
-            await asyncio.wait_for(test(cluster), 120)
+            await test(cluster)
         finally:
             for node_id in tuple(cluster.nodes):
                 with contextlib.suppress(Exception):
                     await cluster.stop(node_id)
 
-    asyncio.run(body())
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(body())

@@ -151,7 +151,7 @@ def test_leadership_goes_round_under_load(tmp_path: Path) -> None:
                 answer = await cluster.produce(leader, b"%d" % number, timeout_ms=500)
                 if answer.error_code == 0:
                     acknowledged.append((answer.base_offset, b"%d" % number))
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)  # time passes only when all wait
 
         loading = asyncio.ensure_future(load())
         for turn in range(12):

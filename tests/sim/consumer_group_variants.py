@@ -34,9 +34,9 @@ def _touch_briefly(self: ModernGroup[Any], member_id: str, now_ms: int) -> None:
     self.sessions[member_id] = now_ms + self.session_timeout_of(member_id) // 2
 
 
-def _variant(*patches: Any, emphasis: str | None = None, first_seed: int = 0) -> Variant:
+def _variant(*patches: Any, emphasis: str | None = None) -> Variant:
     """With such a group in every run."""
-    return Variant([*patches, patch.object(run, "_CONSUMER_GROUPS", 1.0)], emphasis, first_seed)
+    return Variant([*patches, patch.object(run, "_CONSUMER_GROUPS", 1.0)], emphasis)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -49,10 +49,9 @@ VARIANTS: dict[str, Variant] = {
     "take commits of any member epoch": _variant(
         patch.object(ConsumerGroup, "check_commit", lambda *_: ErrorCode.NONE),
         emphasis="network",
-        first_seed=71,
     ),
     "answer heartbeats before they are stored": _variant(
-        patch.object(ModernGroup, "answer", _answer_at_once), emphasis="kills", first_seed=96
+        patch.object(ModernGroup, "answer", _answer_at_once), emphasis="kills"
     ),
     "end sessions of members too early": _variant(
         patch.object(ModernGroup, "touch", _touch_briefly), emphasis="pauses"

@@ -17,8 +17,8 @@ async def _ask_only_new_ones(self: FeaturesOfNodes) -> AllFeatures:
     return {node_id: type(node)(self._own, node.broker_epoch) for node_id, node in nodes.items()}
 
 
-def _variant(*patches: Any, first_seed: int = 0) -> Variant:
-    return Variant([*patches, patch.object(run, "_MIXED_RELEASES", 1.0)], None, first_seed)
+def _variant(*patches: Any) -> Variant:
+    return Variant([*patches, patch.object(run, "_MIXED_RELEASES", 1.0)])
 
 
 VARIANTS = {

@@ -58,9 +58,9 @@ def _write_of_any_leader(
 original_write = ShareStateShard._write
 
 
-def _variant(*patches: Any, emphasis: str | None = None, first_seed: int = 0) -> Variant:
+def _variant(*patches: Any, emphasis: str | None = None) -> Variant:
     """With a share group in every run."""
-    return Variant([*patches, patch.object(run, "_SHARE_GROUPS", 1.0)], emphasis, first_seed)
+    return Variant([*patches, patch.object(run, "_SHARE_GROUPS", 1.0)], emphasis)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -79,7 +79,6 @@ VARIANTS: dict[str, Variant] = {
     "never end locks of records": _variant(patch.object(SharePartition, "tick", _release_nothing)),
     "store share states of former leaders": Variant(
         [patch.object(ShareStateShard, "_write", _write_of_any_leader)],
-        first_seed=9,
         schedule=schedules.write_of_a_former_leader,
     ),
 }

@@ -161,13 +161,13 @@ VARIANTS: dict[str, Variant] = {
         "transactions",
     ),
     "let a producer go on whose transaction took too long": Variant(
-        [patch.object(timeouts, "abort_and_fence", _abort_only)], "transactions", 22
+        [patch.object(timeouts, "abort_and_fence", _abort_only)], "transactions"
     ),
     "begin a transaction before the last one has its markers": Variant(
         [patch.object(Transaction, "is_busy", property(_as_if_complete))], "transactions"
     ),
     "let any epoch add to a transaction": Variant(
-        [patch.object(add_partitions, "_check_writer", _any_epoch)], "transactions", 74
+        [patch.object(add_partitions, "_check_writer", _any_epoch)], "transactions"
     ),
     "let any epoch end a transaction": Variant(
         [
@@ -201,6 +201,6 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(snapshot_files, "_replay", lambda *_: None)], "transactions"
     ),
     "forget what goes on in a snapshot": Variant(
-        [patch.object(ProducerTable, "restore", _forgets)], "transactions", 99
+        [patch.object(ProducerTable, "restore", _forgets)], "transactions"
     ),
 }

@@ -42,6 +42,7 @@ from barnabas.sim import run
 from barnabas.sim.profile import NOTICED, SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import (
+    client_variants,
     consumer_group_variants,
     release_variants,
     replay_variants,
@@ -275,10 +276,10 @@ VARIANTS: dict[str, Variant] = {
         [patch.object(PeerAuthorization, "may_send", staticmethod(lambda *_: True))], "forged"
     ),
     "commit metadata before it is synced": Variant(
-        [patch.object(Writer, "add", _durable_at_once)], "power", 38
+        [patch.object(Writer, "add", _durable_at_once)], "power"
     ),
     "forget the vote": Variant(
-        [patch.object(election, "may_vote", election.is_complete)], "elections", 154
+        [patch.object(election, "may_vote", election.is_complete)], "elections"
     ),
     "elect from outside the in-sync set": Variant(
         [patch.object(partition_changes, "elect_leader", _outsider_in_sync)], "kills"
@@ -286,11 +287,9 @@ VARIANTS: dict[str, Variant] = {
     "take replicas out of the set for a leader that may be dead": Variant(
         [patch.object(partition_changes, "elect_leader", _controller_shrinks)], "power"
     ),
-    "trust a disk that lost its tail": Variant(
-        [patch.object(DiskTrust, "read", _trust)], "power", 15
-    ),
+    "trust a disk that lost its tail": Variant([patch.object(DiskTrust, "read", _trust)], "power"),
     "acknowledge before the flush when all lose power": Variant(
-        [patch.object(Partition, "_own_end_offset", _unflushed_end)], "blackout", 94
+        [patch.object(Partition, "_own_end_offset", _unflushed_end)], "blackout"
     ),
     "leave a replica in sync that has lost something": Variant(
         [patch.object(lost_replicas, "_lose", lambda *_: None)], "power"
@@ -304,7 +303,7 @@ VARIANTS: dict[str, Variant] = {
         "power",
     ),
     "commit what eligible leaders lack": Variant(
-        [patch.object(LeaderState, "assigned", _without_eligible)], "disks", 149
+        [patch.object(LeaderState, "assigned", _without_eligible)], "disks"
     ),
     "keep a replica eligible that has lost something": Variant(
         [patch.object(liveness, "change_partition", _lost_or_not)], "disks"
@@ -321,7 +320,6 @@ VARIANTS: dict[str, Variant] = {
             patch.object(run, "draw_profile", _slow_moves),
         ],
         "moves",
-        5,
     ),
     "take what was sent to a follower for what it has": Variant(
         [patch.object(FollowerProgress, "fetched", _sent_is_had)], "kills"
@@ -337,7 +335,7 @@ VARIANTS: dict[str, Variant] = {
         "kills",
     ),
     "never truncate": Variant(
-        [patch.object(replica_session, "FetchPartition", _NoEpochs)], "network", 23
+        [patch.object(replica_session, "FetchPartition", _NoEpochs)], "network"
     ),
     "let a follower of an earlier life join": Variant(
         [
@@ -366,10 +364,9 @@ VARIANTS: dict[str, Variant] = {
             patch.object(BrokerLifecycle, "is_sure", _Always(), create=True),
         ],
         "power",
-        15,
     ),
     "take a log that has lost its first segment for one that begins later": Variant(
-        [patch("barnabas.log.recovery.recovery.marked_start", _first_file)], "damage", 17
+        [patch("barnabas.log.recovery.recovery.marked_start", _first_file)], "damage"
     ),
     "trust every directory": Variant(
         [patch("barnabas.broker.replica.replica_opener.examine", lambda *_, **__: ReplicaDoubt())],
@@ -399,19 +396,19 @@ VARIANTS: dict[str, Variant] = {
             patch.object(run, "draw_profile", _rot_and_moves),
         ],
         "moves",
-        18,
     ),
     "believe a log after a loss of power that was not flushed": Variant(
-        [patch.object(Log, "is_flush_marked", _Always())], "power", 12
+        [patch.object(Log, "is_flush_marked", _Always())], "power"
     ),
     "leave the data directory's own name unsynced": Variant(
-        [patch.object(data_directory, "_sync_name", lambda *_: None)], "power", 14
+        [patch.object(data_directory, "_sync_name", lambda *_: None)], "power"
     ),
     **transaction_variants.VARIANTS,
     **replay_variants.VARIANTS,
     **consumer_group_variants.VARIANTS,
     **share_variants.VARIANTS,
     **release_variants.VARIANTS,
+    **client_variants.VARIANTS,
 }
 
 
