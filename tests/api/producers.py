@@ -28,7 +28,7 @@ class Blocking:
         self.producer.close()
 
     async def delivery(self, sent: Sent) -> Delivery:
-        return sent.result(30)
+        return sent.result(60)
 
     def transaction(self, consumer: Any = None) -> "AbstractAsyncContextManager[Any]":
         return _BlockingTransaction(self.producer.transaction(consumer))

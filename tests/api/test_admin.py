@@ -42,7 +42,7 @@ def fill(bootstrap: str, topic: str, times_ms: list[int], partition: int = 0) ->
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
     for time_ms in times_ms:
         producer.produce(topic, b"value", partition=partition, timestamp=time_ms)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
 
 
 def test_a_topic_is_made_described_grown_and_deleted(admin: Admin) -> None:
@@ -155,7 +155,7 @@ def test_a_group_that_has_committed_nothing_has_everything_before_it(
     fill(bootstrap, topic, [0, 1, 2])
     admin.delete_records({first: 1})
     with barnabas.Consumer(bootstrap, topic, group=group, commit="manual") as consumer:
-        assert len(consumer.poll(30)) == 2
+        assert len(consumer.poll(60)) == 2
         described = admin.describe_group(group)
         assert described.offsets[first].committed is None
         assert (described.offsets[first].lag, described.lag) == (2, 2)
@@ -185,7 +185,7 @@ def test_a_group_with_members_is_described(bootstrap: str, admin: Admin, topic: 
     )
     with closing(consumer):
         consumer.subscribe([topic])
-        while (message := consumer.poll(30)) is None or message.error():
+        while (message := consumer.poll(60)) is None or message.error():
             pass
         consumer.commit(message, asynchronous=False)
         described = admin.describe_group(group)
@@ -242,7 +242,7 @@ def test_a_group_at_work_is_not_moved_even_if_it_has_committed_nothing(
     group = f"group-{uuid4()}"
     fill(bootstrap, topic, [1])
     with barnabas.Consumer(bootstrap, topic, group=group, commit="manual") as consumer:
-        assert consumer.poll(30)
+        assert consumer.poll(60)
         with pytest.raises(GroupNotEmpty):
             admin.set_group_offsets(group, "earliest")
 

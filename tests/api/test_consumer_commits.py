@@ -64,7 +64,7 @@ def test_a_message_whose_handler_raised_is_read_again(
         work(consumer)
     assert committed(servers, topic, topic) == {0: 6}
     with face.consumer(servers, topic, group=topic) as consumer:
-        assert [message.offset for message in consumer.poll(30)] == [6, 7, 8, 9]
+        assert [message.offset for message in consumer.poll(60)] == [6, 7, 8, 9]
     assert committed(servers, topic, topic) == {0: 10}
 
 
@@ -100,8 +100,8 @@ def test_a_list_is_done_when_the_next_one_is_asked_for(
     topic = topic_with(20, 2)
 
     def work(consumer: Any) -> None:
-        first = consumer.poll(30, max_records=7)
-        second = consumer.poll(30, max_records=8)
+        first = consumer.poll(60, max_records=7)
+        second = consumer.poll(60, max_records=8)
         assert len(first) + len(second) == 15
         expected.update(offsets_behind(first))
         raise KeyError
@@ -131,7 +131,7 @@ def test_the_smallest_offset_that_is_not_done(face: Face, servers: str, topic_wi
         assert consumer.committed() == {TopicPartition(topic, 0): 5}
     assert committed(servers, topic, topic) == {0: 5}
     with face.consumer(servers, topic, group=topic) as consumer:
-        assert [message.offset for message in consumer.poll(30)] == [5, 6, 7, 8, 9]
+        assert [message.offset for message in consumer.poll(60)] == [5, 6, 7, 8, 9]
 
 
 def test_a_seek_forwards_forgets_nothing_that_is_not_done(
@@ -184,9 +184,9 @@ def test_who_starts_at_the_end_misses_nothing_that_comes_while_it_is_gone(
     assert committed(servers, topic, topic) == {0: 2, 1: 1}
     fill(servers, topic, range(3, 6), partitions=2)
     with face.consumer(servers, topic, **options) as consumer:
-        messages = consumer.poll(30)
+        messages = consumer.poll(60)
         while len(messages) < 3:
-            messages += consumer.poll(30)
+            messages += consumer.poll(60)
     assert sorted(int(message.value) for message in messages) == [3, 4, 5]
 
 
@@ -201,7 +201,7 @@ def test_a_transaction_takes_the_offsets_along(servers: str, topic_with: Fill) -
         while done < 30:
             try:
                 with producer.transaction(consumer):
-                    messages = consumer.poll(30, max_records=10)
+                    messages = consumer.poll(60, max_records=10)
                     for message in messages:
                         producer.send(sink, message.value)
                     if failed < 2:
@@ -230,11 +230,11 @@ def test_what_was_rolled_back_after_a_start_at_the_end_is_read_again(
         fill(servers, source, range(3, 6))
         for _ in range(2):
             with suppress(KeyError), producer.transaction(consumer):
-                assert [int(each.value) for each in consumer.poll(30)] == [3, 4, 5]
+                assert [int(each.value) for each in consumer.poll(60)] == [3, 4, 5]
                 producer.send(sink, b"never")
                 raise KeyError
         with producer.transaction(consumer):
-            assert [int(each.value) for each in consumer.poll(30)] == [3, 4, 5]
+            assert [int(each.value) for each in consumer.poll(60)] == [3, 4, 5]
     assert committed(servers, source, source) == {0: 6}
 
 
@@ -262,7 +262,7 @@ def test_a_rebalance_before_anything_was_read_aborts_no_transaction(
             wait_until(lambda: consumer.poll(0.05) == [] and len(consumer.assignment) == 1)
             fill(servers, source, range(2, 6), partitions=2)
             with producer.transaction(consumer):
-                messages = consumer.poll(30)
+                messages = consumer.poll(60)
                 producer.send(sink, messages[0].value)
         finally:
             stop.set()

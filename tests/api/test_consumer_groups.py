@@ -294,7 +294,7 @@ def test_a_static_member_comes_back_without_a_rebalance(servers: str, topic_with
         with barnabas.Consumer(servers, topic, **settings) as successor:
             until_joined(successor)
             with pytest.raises(BrokerError, match="FENCED_INSTANCE_ID"):
-                consumer.poll(30)
+                consumer.poll(60)
 
 
 def test_who_is_no_member_hears_that_it_cannot_commit(servers: str, topic_with: Fill) -> None:
@@ -303,9 +303,9 @@ def test_who_is_no_member_hears_that_it_cannot_commit(servers: str, topic_with: 
         wait_until(lambda: member.messages)
         with barnabas.Consumer(servers, group=topic, commit_interval_ms=50) as consumer:
             consumer.assign({TopicPartition(topic, 0): 0})
-            assert len(consumer.poll(30)) == 3
+            assert len(consumer.poll(60)) == 3
             with pytest.raises(BrokerError, match="UNKNOWN_MEMBER_ID"):
-                consumer.poll(30)
+                consumer.poll(60)
             consumer.assign({})
 
 
@@ -317,7 +317,7 @@ def test_what_the_coordinator_refuses_is_explained(
         face.consumer(servers, topic, group=topic, session_timeout_ms=50) as consumer,
         pytest.raises(BrokerError, match=r"group\.min\.session\.timeout\.ms"),
     ):
-        consumer.poll(30)
+        consumer.poll(60)
 
 
 def test_a_callback_that_raises_is_heard(face: Face, servers: str, topic_with: Fill) -> None:
@@ -328,8 +328,8 @@ def test_a_callback_that_raises_is_heard(face: Face, servers: str, topic_with: F
 
     with face.consumer(servers, topic, group=topic, on_assigned=complain) as consumer:
         with pytest.raises(KeyError, match="not me"):
-            consumer.poll(30)
-        assert len(consumer.poll(30)) == 3
+            consumer.poll(60)
+        assert len(consumer.poll(60)) == 3
 
 
 def test_seeking_when_partitions_come(face: Face, servers: str, topic_with: Fill) -> None:
@@ -344,4 +344,4 @@ def test_seeking_when_partitions_come(face: Face, servers: str, topic_with: Fill
             await consumer._client.seek(partitions[0], 7)
 
     with face.consumer(servers, topic, group=topic, on_assigned=assigned) as consumer:
-        assert [message.offset for message in consumer.poll(30)] == [7, 8, 9]
+        assert [message.offset for message in consumer.poll(60)] == [7, 8, 9]

@@ -157,7 +157,7 @@ def test_what_a_stream_was_at_work_on_is_read_again(servers: str, topic_with: Fi
     assert [type(error) for error in workers.errors if error] == [KeyError]
     assert committed(servers, topic, topic) == {0: 50}
     with barnabas.Consumer(servers, topic, group=topic) as consumer:
-        assert consumer.poll(30)[0].offset == 50
+        assert consumer.poll(60)[0].offset == 50
 
 
 def test_said_to_be_done_or_handed_out(servers: str, topic_with: Fill) -> None:

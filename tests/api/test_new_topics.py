@@ -41,7 +41,7 @@ def test_who_comes_first_waits_and_gets_everything(
     with face.consumer(generous, topic, group=group, start=start) as consumer:
         began = time.monotonic()
         assert consumer.poll(0.2) == []
-        assert 0.15 < time.monotonic() - began < 30
+        assert time.monotonic() - began > 0.15
         with barnabas.Admin(generous) as admin:
             assert topic not in admin.topics()
         later = threading.Timer(0.2, send, (generous, topic))

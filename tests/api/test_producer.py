@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from time import monotonic, time
+from time import time
 from typing import Any
 from uuid import uuid4
 
@@ -129,16 +129,14 @@ def test_waiting_ends_lingering_but_only_where_somebody_waits(
     topic = new_topic(admin, 2)
 
     async def main() -> None:
-        producer = face(bootstrap, linger_ms=60_000)
+        producer = face(bootstrap, linger_ms=600_000)
         patient = await producer.send(topic, b"patient", partition=0)
         wanted = await producer.send(topic, b"wanted", partition=1)
-        started = monotonic()
         assert (await producer.delivery(wanted)).offset == 0
         assert not patient.done()
         assert read(bootstrap, topic, 0) == []
         await producer.close()
         assert patient.done()
-        assert monotonic() - started < 30
 
     run(main())
 
@@ -168,7 +166,7 @@ def test_flush_waits_as_long_as_it_may(face: Face, bootstrap: str, admin: barnab
             sent = await producer.send(topic, b"x")
             with pytest.raises(TimeoutError, match="still being tried"):
                 await producer.flush(timeout_s=0)
-            await producer.flush(timeout_s=30)
+            await producer.flush(timeout_s=60)
             assert sent.done()
 
     run(main())
@@ -222,9 +220,9 @@ def test_the_application_may_choose_partitions_itself(
 def test_partitions_that_are_added_are_used(bootstrap: str, admin: barnabas.Admin) -> None:
     topic = new_topic(admin)
     with barnabas.Producer(bootstrap) as producer:
-        assert producer.send(topic, b"").result(30).partition == 0
+        assert producer.send(topic, b"").result(60).partition == 0
         admin.add_partitions(topic, 2)
-        assert producer.send(topic, b"", partition=1).result(30).partition == 1
+        assert producer.send(topic, b"", partition=1).result(60).partition == 1
         admin.add_partitions(topic, 3)
         refreshing = producer._producer._sender
         refreshing._refresh_at = 0.0
@@ -330,7 +328,7 @@ def test_a_sent_record_says_how_it_stands(bootstrap: str, admin: barnabas.Admin)
         assert isinstance(sent, Sent)
         assert not sent.done()
         assert repr(sent) == f"<Sent to {topic}-0, on its way>"
-        assert sent.result(30) == (topic, 0, 0, sent.timestamp_ms)
+        assert sent.result(60) == (topic, 0, 0, sent.timestamp_ms)
         assert repr(sent) == f"<Sent to {topic}-0, at offset 0>"
         assert sent.exception() is None
         assert sent.batch.partition == TopicPartition(topic, 0)

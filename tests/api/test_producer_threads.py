@@ -60,7 +60,7 @@ def test_threads_keep_their_own_order_and_lose_nothing(
 def test_threads_that_wait_for_each_record(bootstrap: str, topic: str) -> None:
     def work(thread: int) -> list[int]:
         return [
-            producer.send(topic, b"", partition=thread % 2).result(30).offset for _ in range(50)
+            producer.send(topic, b"", partition=thread % 2).result(60).offset for _ in range(50)
         ]
 
     with barnabas.Producer(bootstrap) as producer, ThreadPoolExecutor(THREADS) as pool:
@@ -84,7 +84,7 @@ def test_a_flush_does_not_wait_for_what_others_send_later(bootstrap: str, topic:
             try:
                 for _ in range(5):
                     sent = producer.send(topic, b"mine")
-                    producer.flush(30)
+                    producer.flush(60)
                     assert sent.done()
             finally:
                 stop = True

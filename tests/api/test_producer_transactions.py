@@ -129,7 +129,7 @@ def test_closing_rolls_an_open_transaction_back(bootstrap: str, topic: str) -> N
     producer = barnabas.Producer(bootstrap, transactional_id=topic)
     transaction = producer.transaction()
     transaction.__enter__()
-    producer.send(topic, b"x").result(30)
+    producer.send(topic, b"x").result(60)
     producer.close()
     with barnabas.Producer(bootstrap, transactional_id=topic) as other, other.transaction():
         other.send(topic, b"y")
@@ -158,7 +158,7 @@ def test_each_message_is_worked_on_exactly_once(bootstrap: str, topic: str) -> N
         done = attempts = 0
         while done < COUNT:
             with suppress(ZeroDivisionError), producer.transaction(consumer):
-                messages = consumer.poll(30, max_records=10)
+                messages = consumer.poll(60, max_records=10)
                 for message in messages:
                     producer.send(topic, message.value)
                 attempts += 1
@@ -184,7 +184,7 @@ def test_each_message_is_worked_on_exactly_once_in_asyncio(bootstrap: str, topic
             while done < COUNT:
                 with suppress(ZeroDivisionError):
                     async with producer.transaction(consumer):
-                        messages = await consumer.poll(30, max_records=10)
+                        messages = await consumer.poll(60, max_records=10)
                         for message in messages:
                             await producer.send(topic, message.value)
                         attempts += 1

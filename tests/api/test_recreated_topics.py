@@ -38,7 +38,7 @@ def test_it_is_data_lost_and_nothing_old_is_committed(
         make_anew(servers, topic, range(100, 103))
         for _ in range(2):
             with pytest.raises(DataLost, match=f"{topic}-0.*created again.*on_data_loss"):
-                consumer.poll(10)
+                consumer.poll(60)
         with barnabas.Admin(servers) as admin:
             assert admin.group_offsets(group) == {}
         consumer.seek(partition, 1)
@@ -86,7 +86,7 @@ def test_a_position_beyond_the_end_says_what_the_log_holds(
     with face.consumer(servers) as consumer:
         consumer.assign({TopicPartition(topic, 0): 99})
         with pytest.raises(DataLost, match="no offset 99: its log begins at 0 and ends before 3;"):
-            consumer.poll(30)
+            consumer.poll(60)
 
 
 def test_what_is_paused_is_not_committed_for_the_new_one(

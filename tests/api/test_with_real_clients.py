@@ -112,7 +112,7 @@ def partitions_by_librdkafka(bootstrap: str, topic: str, keys: list[bytes]) -> l
         producer.produce(
             topic, b"", key, on_delivery=lambda _, m: found.setdefault(m.key(), m.partition())
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return [found[key] for key in keys]
 
 

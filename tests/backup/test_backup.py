@@ -6,6 +6,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from tests.backup.support import NOON_MS, Source, backup, records
@@ -199,6 +201,7 @@ def test_an_old_copy_of_a_compacted_topic_is_made_again(source: Source) -> None:
     assert source.create()["copied_bytes"] == source.create()["copied_bytes"] > 0
 
 
+@pytest.mark.long
 def test_damage_is_named(source: Source, target: str) -> None:
     topic = source.topic("orders")
     for begin in (0, 100, 200):
@@ -266,6 +269,7 @@ def test_share_groups_and_broker_settings(target: str, tmp_path: Path) -> None:
         assert admin.configs(broker=1)["log.retention.ms"].value == "5000000"
 
 
+@pytest.mark.long
 def test_pruning_keeps_what_is_needed(source: Source, target: str) -> None:
     topic = source.topic("orders")
     for begin in (0, 100, 200):

@@ -4,6 +4,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 import barnabas
 from tests.backup.support import COMMAND, Source, backup, environment, records
 from tests.support.wait import wait_until
@@ -47,6 +49,7 @@ def begin_and_stop(source: Source, number: signal.Signals) -> int:
     return sum(each.stat().st_size for each in found())
 
 
+@pytest.mark.long
 def test_a_killed_run_spoils_nothing(source: Source, target: str) -> None:
     topic = source.topic("orders", 8)
     source.send(topic, range(80), 8)

@@ -17,6 +17,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     server.close()
 
 
+@pytest.mark.long
 def test_a_backup_in_an_object_store(source: Source, target: str, server: S3Server) -> None:
     topic = source.topic("orders", 2)
     source.place = server.url("backups/one")

@@ -42,6 +42,7 @@ def test_every_client_does_what_is_measured(
     assert records_in(broker, TOPIC) - before == (0 if topic != TOPIC else _COUNT + 1)
 
 
+@pytest.mark.long
 def test_a_client_is_measured_in_a_process_of_its_own(broker: Broker) -> None:
     for work in (PRODUCE, CONSUME_BATCHED):
         assert min(measure_one(broker, "confluent", work, 100, _COUNT)) > 0

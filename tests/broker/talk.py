@@ -10,6 +10,7 @@ from barnabas.broker.net.foreign_protocol import ForeignClients
 from barnabas.broker.net.held_memory import HeldMemory
 from barnabas.broker.net.refused_connections import RefusedConnections
 from barnabas.wire.primitives import WireError
+from tests.client.virtual_time import VirtualTimeLoop
 
 LARGE = bytes(MAX_PARKED_BYTES // 4)
 
@@ -92,7 +93,7 @@ class Talk:
     """
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = VirtualTimeLoop()
         self.connections = ConnectionCount()
         self.transport = Transport()
         self.handled: list[bytes] = []

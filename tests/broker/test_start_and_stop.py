@@ -228,7 +228,7 @@ def test_what_is_advertised_is_told(tmp_path: Path) -> None:
 
 def test_a_stop_answers_or_ends_everybody_and_needs_no_scan(make_broker: MakeBroker) -> None:
     """Clients wait for records, for a flush and for a group."""
-    broker = make_broker(group_initial_rebalance_delay_ms="60000")
+    broker = make_broker(group_initial_rebalance_delay_ms="600000")
     with (
         RawClient(broker.host, broker.port) as client,
         RawClient(broker.host, broker.port) as fetching,
@@ -238,18 +238,17 @@ def test_a_stop_answers_or_ends_everybody_and_needs_no_scan(make_broker: MakeBro
         create_topic(client, "t")
         create_topic(client, "flushed", flush_messages="100")
         produced(client, "t", batch(b"a"))
-        fetching.send(fetch_request(asked("t", {0: 1}), max_wait_ms=60_000), BY_NAME)
-        producing.send(produce_request("flushed", batch(b"b"), timeout_ms=60_000), BY_NAME)
+        fetching.send(fetch_request(asked("t", {0: 1}), max_wait_ms=600_000), BY_NAME)
+        producing.send(produce_request("flushed", batch(b"b"), timeout_ms=600_000), BY_NAME)
         protocol = JoinGroupRequestProtocol("range", b"")
         find_coordinator(client, "g")
         joining.send(
-            JoinGroupRequest("g", 60_000, 60_000, protocol_type="consumer", protocols=[protocol]), 3
+            JoinGroupRequest("g", 600_000, 600_000, protocol_type="consumer", protocols=[protocol]),
+            3,
         )
         for waiting in (fetching, producing, joining):
             assert waiting.is_silent(0.1)
-        started = time.monotonic()
         broker.stop()  # which expects exit code 0
-        assert time.monotonic() - started < 20
         for waiting in (client, fetching, producing):
             assert waiting.is_closed()
         assert joining.receive().error_code == ErrorCode.NOT_COORDINATOR
@@ -323,6 +322,7 @@ def test_a_torn_tail_is_cut_off(make_broker: MakeBroker) -> None:
         assert produced(client, "t", batch(b"c")) == 2
 
 
+@pytest.mark.long
 def test_what_a_partition_has_lost_is_said(make_broker: MakeBroker) -> None:
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:
@@ -385,6 +385,7 @@ def test_a_half_done_delete_is_finished(make_broker: MakeBroker) -> None:
     assert stray.read_bytes() == original.read_bytes()
 
 
+@pytest.mark.long
 def test_lost_metadata_does_not_take_the_data_with_it(make_broker: MakeBroker) -> None:
     broker = make_broker()
     with RawClient(broker.host, broker.port) as client:

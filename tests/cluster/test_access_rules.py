@@ -67,7 +67,7 @@ def test_exactly_once_with_exactly_the_rights(cluster: SaslCluster) -> None:
     source = Producer({"bootstrap.servers": cluster.bootstrap})
     for number in range(30):
         source.produce("in", str(number).encode())
-    source.flush(30)
+    source.flush(60)
     consumer = Consumer(
         options(
             cluster,
@@ -85,7 +85,7 @@ def test_exactly_once_with_exactly_the_rights(cluster: SaslCluster) -> None:
     producer.begin_transaction()
     read = 0
     while read < 30:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         assert message.error() is None, message.error()
         producer.produce("out-1", message.value())

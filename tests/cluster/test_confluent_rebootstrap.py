@@ -45,6 +45,6 @@ def test_offsets_are_sent_once_all_nodes_are_back(
     sending.join(60)
     assert not sending.is_alive(), "all nodes are back, and it still waits"
     producer.commit_transaction()
-    (committed,) = consumer.committed([TopicPartition("source", 0)], timeout=30)
+    (committed,) = consumer.committed([TopicPartition("source", 0)], timeout=60)
     assert committed.offset == 2
     consumer.close()

@@ -36,8 +36,8 @@ def produce(cluster: ClusterProcesses) -> None:
             TOPIC, value, on_delivery=lambda error, _: failures.append(error) if error else None
         )
         if number % 10 == 9:
-            producer.flush(30)
-    assert producer.flush(30) == 0
+            producer.flush(60)
+    assert producer.flush(60) == 0
     assert not failures
 
 
@@ -66,7 +66,7 @@ def consumed(cluster: ClusterProcesses) -> tuple[list[bytes], KafkaError | None]
     values = []
     try:
         while len(values) < COUNT:
-            message = consumer.poll(30)
+            message = consumer.poll(60)
             assert message is not None, f"{len(values)} records, and no more"
             if message.error() is not None:
                 return values, message.error()
@@ -265,7 +265,7 @@ def alter(cluster: ClusterProcesses, name: str, value: str) -> None:
     )
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(30)
+        future.result(60)
 
 
 def lose_power(cluster: ClusterProcesses) -> None:

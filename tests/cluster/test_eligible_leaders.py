@@ -42,7 +42,7 @@ def consume(cluster: ClusterProcesses) -> list[int]:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         found: list[int] = []
         while len(found) < RECORDS:
-            message = consumer.poll(30)
+            message = consumer.poll(60)
             assert message is not None, f"only {len(found)} records"
             assert message.error() is None, message.error()
             found.append(int(message.value()))

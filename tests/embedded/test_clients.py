@@ -31,7 +31,7 @@ def of_confluent(servers: str, topic: str, hurt: Hurt) -> list[bytes]:
     consumer.subscribe([topic])
     found: list[bytes] = []
     while len(found) < COUNT:
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         if message.error() is None:
             found.append(message.value() or b"")

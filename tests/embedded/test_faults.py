@@ -139,7 +139,7 @@ def produce(cluster: Cluster, topic: str, value: bytes, **settings: object) -> M
 
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **settings})
     producer.produce(topic, value, on_delivery=report)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     return delivered[0]
 
 

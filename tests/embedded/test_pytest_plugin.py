@@ -154,6 +154,7 @@ def test_option(barnabas_cluster): pass
     assert "3: use keyword arguments, such as nodes=3" in outcome.text
 
 
+@pytest.mark.long
 def test_each_worker_of_xdist_has_its_own(run: Run) -> None:
     test = """
 @pytest.mark.parametrize("n", range(6))
@@ -166,6 +167,7 @@ def test_where(barnabas_cluster, barnabas_topic, n):
     assert len(set(re.findall(r"^at (\S+)", outcome.text, re.MULTILINE))) == 2
 
 
+@pytest.mark.long
 def test_a_project_may_have_a_cluster_of_its_own(run: Run) -> None:
     conftest = """
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ class ConfluentProducer(Producer):
 
     def close(self) -> None:
         with suppress(ck.KafkaException):  # one that is fenced can't even wait
-            self._producer.flush(5)
+            self._producer.flush(60)
         self._producer.purge()
 
 

@@ -88,7 +88,7 @@ class KafkaPythonProducer(Producer):
         self._futures = []
 
     def close(self) -> None:
-        self._producer.close(timeout=30)
+        self._producer.close(timeout=60)
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def error_of_produce(bootstrap: str, topic: str) -> int | None:
     errors: list[Any] = []
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 20_000})
     producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
-    producer.flush(30)
+    producer.flush(60)
     (error,) = errors
     return None if error is None else int(error.code())
 
@@ -82,7 +82,7 @@ def error_of_read(bootstrap: str, topic: str) -> int | None:
     )
     try:
         consumer.subscribe([topic])
-        message = consumer.poll(30)
+        message = consumer.poll(60)
         assert message is not None
         error = message.error()
         return None if error is None else int(error.code())
@@ -93,29 +93,29 @@ def error_of_read(bootstrap: str, topic: str) -> int | None:
 def test_confluent_kafka(broker: BrokerProcess) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for made in admin.create_topics([NewTopic("open", 1, 1), NewTopic("closed", 1, 1)]).values():
-        made.result(30)
+        made.result(60)
     assert error_of_produce(broker.bootstrap, "closed") is None
     rules = [
         rule("closed", AclOperation.READ, user="User:alice"),
         rule("open", AclOperation.WRITE),
     ]
     for done in admin.create_acls(rules).values():
-        done.result(30)
-    assert set(admin.describe_acls(everything()).result(30)) == set(rules)
+        done.result(60)
+    assert set(admin.describe_acls(everything()).result(60)) == set(rules)
     denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
     assert error_of_produce(broker.bootstrap, "closed") == denied
     assert error_of_produce(broker.bootstrap, "open") is None
     assert error_of_read(broker.bootstrap, "closed") == denied
-    assert "closed" not in admin.list_topics(timeout=30).topics, "it may not be described"
+    assert "closed" not in admin.list_topics(timeout=60).topics, "it may not be described"
 
     broker.kill()
     broker.start()  # rules outlive the process
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    assert set(admin.describe_acls(everything()).result(30)) == set(rules)
+    assert set(admin.describe_acls(everything()).result(60)) == set(rules)
     assert error_of_produce(broker.bootstrap, "closed") == denied
 
     (deleted,) = admin.delete_acls([everything()]).values()
-    assert set(deleted.result(30)) == set(rules)
+    assert set(deleted.result(60)) == set(rules)
     assert error_of_produce(broker.bootstrap, "closed") is None
     assert error_of_read(broker.bootstrap, "closed") is None
 
@@ -125,10 +125,10 @@ def test_a_cluster_that_is_closed_to_all_but_super_users(tmp_path: Path) -> None
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         (made,) = admin.create_topics([NewTopic("t", 1, 1)]).values()
         with pytest.raises(KafkaException, match="Authorization failed"):
-            made.result(30)
+            made.result(60)
         (created,) = admin.create_acls([rule("t", AclOperation.READ)]).values()
         with pytest.raises(KafkaException, match="Cluster authorization failed"):
-            created.result(30)
+            created.result(60)
         other = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
         with pytest.raises(ClusterAuthorizationFailedError):
             other.describe_acls(_any_rule())

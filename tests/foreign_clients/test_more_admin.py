@@ -80,10 +80,10 @@ def test_what_needs_security_answers_without(admin: KafkaAdminClient, bootstrap:
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    assert client.describe_acls(any_acl).result(30) == []
-    assert client.describe_user_scram_credentials().result(30) == {}
+    assert client.describe_acls(any_acl).result(60) == []
+    assert client.describe_user_scram_credentials().result(60) == {}
     with pytest.raises(KafkaException) as missing:
-        client.describe_user_scram_credentials(["ann"])["ann"].result(30)
+        client.describe_user_scram_credentials(["ann"])["ann"].result(60)
     assert missing.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
@@ -106,9 +106,9 @@ def test_mirrors_sync_settings(bootstrap: str, topic: str) -> None:
         ],
     )
     (changed,) = client.incremental_alter_configs([resource]).values()
-    changed.result(30)
+    changed.result(60)
     (described,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    configs = described.result(30)
+    configs = described.result(60)
     assert configs["retention.ms"].value == "1234567"
     assert configs["preallocate"].value == "true"
     assert configs["leader.replication.throttled.replicas"].value == "*"

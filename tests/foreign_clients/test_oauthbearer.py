@@ -83,10 +83,10 @@ def test_signed_tokens(broker: SaslBroker, tokens: Tokens, tmp_path: Path) -> No
         }
     )
     theirs.produce("orders", b"theirs")
-    assert theirs.flush(30) == 0
+    assert theirs.flush(60) == 0
     security = our_security(tmp_path, tokens.issue("bob"))
     with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
-        ours.send("orders", b"ours").result(30)
+        ours.send("orders", b"ours").result(60)
 
 
 def test_a_function_gives_tokens_for_each_session(broker: SaslBroker, tokens: Tokens) -> None:
@@ -105,7 +105,7 @@ def test_a_function_gives_tokens_for_each_session(broker: SaslBroker, tokens: To
     with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
         end = time.monotonic() + 3
         while time.monotonic() < end:
-            ours.send("orders", b"ours").result(10)
+            ours.send("orders", b"ours").result(60)
             time.sleep(0.1)
     assert len(given) >= 3
     assert "session" not in broker.log.read_text()[said:]
@@ -132,7 +132,7 @@ def test_our_client_gets_tokens_from_an_endpoint(broker: SaslBroker, tokens: Tok
         with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
             end = time.monotonic() + 3
             while time.monotonic() < end:
-                ours.send("orders", b"ours").result(10)
+                ours.send("orders", b"ours").result(60)
                 time.sleep(0.1)
         assert len(server.received) >= 2
         assert "session" not in broker.log.read_text()[said:]

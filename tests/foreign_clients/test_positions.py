@@ -24,10 +24,10 @@ def topic(client: Client, bootstrap: str, new_topic: NewTopic) -> str:
 def test_seek_forth_and_back(client: Client, bootstrap: str, topic: str) -> None:
     with client.consumer(bootstrap) as consumer:
         consumer.assign(topic, {0: 0})
-        assert consumer.poll(5)[0].offset == 0
+        assert consumer.poll(60)[0].offset == 0
         for offset in (250, 0, 119, 120, 299, 60):
             consumer.seek(topic, 0, offset)
-            records = consumer.poll(5)
+            records = consumer.poll(60)
             assert (records[0].offset, records[0].value) == (offset, b"%d" % offset)
 
 

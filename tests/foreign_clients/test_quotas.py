@@ -56,11 +56,11 @@ def test_confluent_kafka(limited: str) -> None:
     while time.monotonic() < began + 6:
         for _ in range(10):
             producer.produce("t", RECORD)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
         size += 10 * len(RECORD)
         last = time.monotonic()
         other.produce("t", b"small")
-        assert other.flush(30) == 0
+        assert other.flush(60) == 0
         waits.append(time.monotonic() - last)
     assert within_quota(size, last - began), (size, last - began)
     assert max(throttles, default=0) > 0.05, "the client has not heard of it"
@@ -93,7 +93,7 @@ def test_kafka_python(limited: str) -> None:
     size = 0
     began = time.monotonic()
     while time.monotonic() < began + 5:
-        producer.send("t", RECORD).get(30)
+        producer.send("t", RECORD).get(60)
         size += len(RECORD)
     took = time.monotonic() - began
     producer.close()

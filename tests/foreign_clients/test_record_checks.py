@@ -34,13 +34,13 @@ def produce(broker: BrokerProcess, topic: str, *values: bytes, timestamp: int) -
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, value, timestamp=timestamp)
-        assert producer.flush(30) == 0
+        assert producer.flush(60) == 0
 
 
 def watermarks(broker: BrokerProcess, topic: str) -> tuple[int, int]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
         return low, high
     finally:
         consumer.close()

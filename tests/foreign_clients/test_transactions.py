@@ -144,7 +144,7 @@ def test_what_was_aborted_is_never_seen(
             consumer.assign(topic, {0: start})
             offsets, values = [], [b""]
             while values[-1] != END:
-                records = consumer.poll(5)
+                records = consumer.poll(60)
                 offsets += [r.offset for r in records]
                 values += [r.value or b"" for r in records]
             assert offsets[0] >= start
@@ -454,9 +454,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(
     write(producer, topic, b"never to be seen")
     producer.flush()
     end(bootstrap, topic)
-    began = time.monotonic()
     assert committed(bootstrap, topic) == {0: []}
-    assert time.monotonic() - began < 45
     with pytest.raises((Fenced, MustAbort)):
         producer.commit()
     again = transactional()

@@ -41,7 +41,7 @@ def open_sockets(broker: BrokerProcess) -> Iterator[ExitStack]:
 
 
 def connect(broker: BrokerProcess) -> socket.socket:
-    return socket.create_connection((broker.host, broker.port), timeout=10)
+    return socket.create_connection((broker.host, broker.port), timeout=60)
 
 
 def ask(broker: BrokerProcess, request: Request[Response], version: int) -> Message:

@@ -28,7 +28,7 @@ def say(bootstrap: str, said: bytes) -> bytes:
     heard = bytearray()
     with (
         contextlib.suppress(BrokenPipeError, ConnectionResetError),
-        socket.create_connection((host, int(port)), timeout=10) as connection,
+        socket.create_connection((host, int(port)), timeout=60) as connection,
     ):
         connection.sendall(said)
         while select.select([connection], [], [], 0.02)[0]:
@@ -64,7 +64,7 @@ def test_nothing_that_comes_in_harms_the_broker(broker: BrokerProcess) -> None:
     assert worker.returncode == 0
     trips, slowest_s = output.split()
     assert int(trips) > 10
-    assert float(slowest_s) < 30
+    assert float(slowest_s) < 60
     assert broker.rss() - before < MAX_GROWTH_BYTES
     log = broker.log.read_text()
     assert "Traceback" not in log, log[log.index("Traceback") - 400 :][:6000]

@@ -47,7 +47,7 @@ class Crowd:
 
 def is_full(node: NodeProcess) -> bool:
     """Whether an ordinary client is sent away."""
-    with RawClient(node.host, node.port, timeout_s=10) as client:
+    with RawClient(node.host, node.port, timeout_s=60) as client:
         try:
             client.ask(ApiVersionsRequest("one", "more"))
         except (OSError, EOFError):
@@ -56,6 +56,7 @@ def is_full(node: NodeProcess) -> bool:
 
 
 @pytest.mark.parametrize("limit", ["max.connections", "max.connections.per.ip"])
+@pytest.mark.long
 def test_a_node_that_was_killed_comes_back_through_a_crowd(tmp_path: Path, limit: str) -> None:
     settings = SETTINGS | {limit: str(MAX_CONNECTIONS)}
     with ClusterProcesses(tmp_path, 3, settings) as cluster:

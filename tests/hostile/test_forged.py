@@ -154,7 +154,7 @@ def test_what_is_forged_changes_nothing(
         assert after.partition_epoch == before.partition_epoch
         assert after.voters == before.voters
         assert not cluster.out_of_sync()
-        assert producer.send(TOPIC, b"after").result(30) is not None
+        assert producer.send(TOPIC, b"after").result(60) is not None
     assert all(node.alive for node in cluster.nodes.values())
 
 
@@ -191,7 +191,7 @@ def test_a_other_ends_no_transaction(cluster: ClusterProcesses) -> None:
     name = b"tx-%d-" % time.monotonic_ns()
     with barnabas.Producer(cluster.bootstrap, transactional_id="tx") as producer:
         with producer.transaction() as transaction:
-            producer.send(TOPIC, name + b"rolled back").result(30)
+            producer.send(TOPIC, name + b"rolled back").result(60)
             world = look(cluster, open_transaction(cluster))
             for node in cluster.nodes.values():
                 with RawClient(node.host, node.port) as client:
@@ -200,7 +200,7 @@ def test_a_other_ends_no_transaction(cluster: ClusterProcesses) -> None:
             assert open_transaction(cluster) == (world.producer_id, world.producer_epoch)
             transaction.roll_back()
         with producer.transaction():
-            producer.send(TOPIC, name + b"kept").result(30)
+            producer.send(TOPIC, name + b"kept").result(60)
             world = look(cluster, open_transaction(cluster))
             with RawClient(*address(cluster.leader_of(TOPIC))) as client:
                 for request in FORGERIES[markers](world):
@@ -298,12 +298,13 @@ def test_a_voter_is_removed_only_under_its_right_name(cluster: ClusterProcesses)
     assert look(cluster).voters == before.voters
 
 
+@pytest.mark.long
 def test_an_epoch_that_was_forged_before_is_left_behind(tmp_path: Path) -> None:
     """What an older release has written down of an absurd epoch does not stop a node."""
     with ClusterProcesses(tmp_path, 3, SETTINGS) as cluster:
         cluster.create_topic(TOPIC, 1, 3)
         with barnabas.Producer(cluster.bootstrap) as producer:
-            producer.send(TOPIC, b"kept").result(30)
+            producer.send(TOPIC, b"kept").result(60)
         cluster.stop()
         for node in cluster.nodes.values():
             path = node.data / "__cluster_metadata-0" / "quorum-state"

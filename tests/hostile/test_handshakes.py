@@ -50,7 +50,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
 
 
 def ask(broker: TlsBroker) -> None:
-    with RawClient(broker.host, broker.port, timeout_s=10, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
         assert client.ask(MetadataRequest(topics=[]), 9).brokers
 
 
@@ -72,7 +72,7 @@ def test_a_crowd_that_does_not_complete_the_handshake(
     before = broker.rss()
     with ExitStack() as crowd:
         for _ in range(count):
-            one = crowd.enter_context(socket.create_connection((broker.host, broker.port), 10))
+            one = crowd.enter_context(socket.create_connection((broker.host, broker.port), 60))
             if said:
                 one.sendall(said)
         ask(broker)
@@ -87,7 +87,7 @@ def test_a_crowd_that_does_not_complete_the_handshake(
     ids=["noise", "HTTP", "half a hello"],
 )
 def test_garbage(broker: TlsBroker, data: bytes) -> None:
-    with socket.create_connection((broker.host, broker.port), 10) as client:
+    with socket.create_connection((broker.host, broker.port), 60) as client:
         client.sendall(data)
         client.shutdown(socket.SHUT_WR)
         while client.recv(1000):
@@ -96,7 +96,7 @@ def test_garbage(broker: TlsBroker, data: bytes) -> None:
 
 
 def test_garbage_after_the_handshake(broker: TlsBroker) -> None:
-    with RawClient(broker.host, broker.port, timeout_s=10, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
         client.ask(ApiVersionsRequest(), 0)
         os.write(client.socket.fileno(), os.urandom(500))
         with suppress(ssl.SSLError, ConnectionError):
@@ -106,7 +106,7 @@ def test_garbage_after_the_handshake(broker: TlsBroker) -> None:
 
 def test_pipelined_requests_and_the_end_of_a_client(broker: TlsBroker) -> None:
     """Many requests in one record, and requests in many; then the client closes its side."""
-    with RawClient(broker.host, broker.port, timeout_s=10, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
         frames = b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(50))
         client.send_bytes(frames[:777])
         for at in range(777, len(frames)):
@@ -123,13 +123,13 @@ def test_an_address_over_its_limit_gets_few_handshakes(broker: TlsBroker, tmp_pa
     crowd = 8 * MAX_HELD
     with TlsBroker(tmp_path, settings) as limited, ExitStack() as sockets:
         for _ in range(2):
-            client = RawClient(limited.host, limited.port, timeout_s=10, tls=broker.tls)
+            client = RawClient(limited.host, limited.port, timeout_s=60, tls=broker.tls)
             sockets.enter_context(client)
             assert client.ask(MetadataRequest(topics=[]), 9).brokers
         strangers = []
         began = time.monotonic()
         for _ in range(crowd):
-            one = sockets.enter_context(socket.create_connection((limited.host, limited.port), 10))
+            one = sockets.enter_context(socket.create_connection((limited.host, limited.port), 60))
             strangers.append(one)
             with suppress(OSError):
                 one.sendall(said)

@@ -63,6 +63,7 @@ def client(broker: BrokerProcess) -> Any:
         yield client
 
 
+@pytest.mark.long
 def test_large_requests_are_answered_and_nobody_waits_for_it(
     broker: BrokerProcess, client: RawClient
 ) -> None:
@@ -74,6 +75,7 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
         assert onlooker.longest_wait_s < 1.0, type(request).__name__
 
 
+@pytest.mark.long
 def test_a_fetch_of_many_topics_is_a_large_one(broker: BrokerProcess, client: RawClient) -> None:
     asked = [FetchTopic(f"t{n}", partitions=[FetchPartition(0)]) for n in range(MANY // 2)]
     with Onlooker(broker) as onlooker:
@@ -83,6 +85,7 @@ def test_a_fetch_of_many_topics_is_a_large_one(broker: BrokerProcess, client: Ra
 
 
 @pytest.mark.parametrize("session", [(0, -1), (0, 0)])
+@pytest.mark.long
 def test_a_large_fetch_answers_as_a_small_one(client: RawClient, session: tuple[int, int]) -> None:
     create_topic(client, "wide", 1500)
     for index in (0, 700, 1499):
@@ -107,6 +110,7 @@ def test_a_large_fetch_answers_as_a_small_one(client: RawClient, session: tuple[
 
 
 @pytest.mark.parametrize("number", range(6))
+@pytest.mark.long
 def test_larger_ones_end_the_connection(
     broker: BrokerProcess, client: RawClient, number: int
 ) -> None:
@@ -165,6 +169,7 @@ def test_a_request_creates_so_many_topics_and_a_second_so_many_more(
             pass  # who asks again gets them all, by and by
 
 
+@pytest.mark.long
 def test_thousands_of_topics_are_created_and_others_are_served(
     broker: BrokerProcess, client: RawClient
 ) -> None:

@@ -54,6 +54,7 @@ def test_answers_that_are_not_read_stay_within_their_limit(
         )
 
 
+@pytest.mark.long
 def test_many_small_answers_count_too(broker: BrokerProcess) -> None:
     """Some hundred kilobytes of each, all together far above the limit."""
     with RawClient(broker.host, broker.port) as client:

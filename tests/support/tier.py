@@ -15,7 +15,82 @@ import pytest
 
 _VARIABLE = "BARNABAS_TEST_QUICK"
 
-EXTRACTS: Mapping[str, tuple[str, ...]] = {}
+EXTRACTS: Mapping[str, tuple[str, ...]] = {
+    "cluster": (
+        "test_access_rules.py::test_without_rights",
+        "test_checker.py",
+        "test_consumer_protocol.py::test_the_coordinator_is_killed",
+        "test_cuts.py::test_a_leader[both ways]",
+        "test_damage.py::test_a_damaged_leader_among_three[truncated]",
+        "test_disks.py::test_a_wiped_follower",
+        "test_exactly_once.py::test_a_zombie_is_fenced_by_the_next_coordinator",
+        "test_freezes.py::test_the_controller",
+        "test_kills.py::test_leaders_in_a_row",
+        "test_kills.py::test_the_controller",
+        "test_kills.py::test_two_of_three",
+        "test_network.py",
+        "test_rolling.py::test_default_clients_see_no_error",
+        "test_share_groups.py::test_each_record_is_accepted_once",
+        "test_sign_in.py::test_every_client_by_every_mechanism",
+        "test_tls.py::test_clients",
+        "test_workload.py::test_what_a_wiped_broker_has_lost_is_found",
+    ),
+    "console/test_attacks.py": (
+        "test_a_body_that_is_too_large_is_not_kept",
+        "test_content_runs_nowhere",
+        "test_no_header_is_injected",
+        "test_strange_requests_are_refused",
+    ),
+    "console/test_browser.py": (
+        "test_messages_are_read_searched_sent_and_followed",
+        "test_the_overview_says_how_the_cluster_is",
+    ),
+    "console/test_browser_cluster.py": (),
+    "console/test_browser_pipelines.py": ("test_the_graph_leads_to_a_pipeline_with_plots",),
+    "foreign_clients/test_auto_create.py": (
+        "test_producing_creates_the_topic[aiokafka]",
+        "test_producing_creates_the_topic[kafka-python]",
+        "test_producing_fails_where_topics_are_not_created[confluent-kafka]",
+    ),
+    "foreign_clients/test_durability.py": (
+        "test_a_full_disk[confluent-kafka]",
+        "test_a_group_goes_on_where_it_was_after_kill",
+        "test_a_torn_tail_is_cut_off",
+        "test_acknowledged_records_survive_in_mid_stream[aiokafka-kill -9]",
+        "test_acknowledged_records_survive_in_mid_stream[confluent-kafka-kill -9]",
+        "test_acknowledged_records_survive_in_mid_stream[kafka-python-kill -9]",
+    ),
+    "foreign_clients/test_many.py": ("test_one_record_wakes_all_who_wait",),
+    "foreign_clients/test_produce_and_consume.py": (
+        "test_a_consumer_is_woken_by_what_is_produced",
+        "test_a_key_always_goes_to_the_same_partition",
+        "test_a_message_of_ten_megabytes[confluent-kafka]",
+        "test_a_message_over_the_limit_is_refused",
+        "test_a_timestamp_is_given_when_the_producer_has_none",
+        "test_an_idempotent_producer_stores_each_record_once",
+        "test_every_compression_and_acks",
+        "test_log_append_time",
+    ),
+    "foreign_clients/test_quotas.py": ("test_confluent_kafka",),
+    "foreign_clients/test_record_checks.py": ("test_records_without_a_timestamp_are_kept",),
+    "foreign_clients/test_transactions.py": (
+        "test_a_member_that_lost_its_partitions_commits_nothing",
+        "test_a_transaction_of_many_batches_and_segments[confluent-kafka-zstd]",
+        "test_a_transaction_outlives_the_broker_that_served_it[confluent-kafka]",
+        "test_a_transaction_that_takes_too_long_is_aborted",
+        "test_a_zombie_is_fenced",
+        "test_a_zombie_that_only_commits_is_told_so",
+        "test_consume_transform_produce",
+        "test_nothing_of_a_transaction_is_seen_before_it_is_committed",
+        "test_offsets_are_committed_with_the_transaction",
+        "test_one_transaction_after_the_other",
+        "test_readers_wait_for_the_oldest_transaction",
+        "test_retries_of_an_idempotent_producer_are_stored_once[confluent-kafka]",
+        "test_the_end_of_a_partition_is_where_committed_records_end",
+        "test_what_was_aborted_is_never_seen",
+        "test_who_wants_stable_offsets_waits_for_the_transaction",
+    ),
+}
 """Folders or files below tests/, and the tests that `make test` runs of each, by node id."""
 
 

@@ -12,7 +12,7 @@ from barnabas.errors import InvalidArgument, LockLost, UndecodableRecord
 from tests.api.faces import Face
 from tests.api.queues.conftest import Jobs
 
-WAIT_S = 30
+WAIT_S = 60
 
 
 def take(queue: Any, count: int) -> list[Any]:

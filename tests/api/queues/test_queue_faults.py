@@ -49,7 +49,7 @@ class Deliveries:
         """Wait for the answer."""
         value = job.value
         try:
-            job.accept().result(30)
+            job.accept().result(60)
         except LockLost:
             self.uncertain.add(value)
             return
@@ -115,7 +115,7 @@ class Crew:
         )
         self._stop.set()
         for worker in self._workers:
-            worker.join(30)
+            worker.join(60)
         assert deliveries.after_accepting == []
         assert set(deliveries.accepted.values()) == {1}
         assert len(deliveries.uncertain) < len(self._sent) / 4

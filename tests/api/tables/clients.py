@@ -50,7 +50,7 @@ def read_with_confluent(bootstrap: str, topic: str, count: int) -> dict[int, lis
     )
     consumer.assign([confluent_kafka.TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
     found: dict[int, list[Any]] = defaultdict(list)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while count and time.monotonic() < deadline:
         for message in consumer.consume(count, 0.5):
             assert message.error() is None
@@ -70,13 +70,13 @@ def write_with_confluent(bootstrap: str, topic: str, rows: list[Any]) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2"})
     for key, value, headers, timestamp in rows:
         producer.produce(topic, value, key, headers=headers, timestamp=timestamp)
-    producer.flush(30)
+    producer.flush(60)
 
 
 def poll_tables(consumer: Any, count: int, **named: Any) -> pa.Table:
     """So many rows; more come only if they come at once."""
     tables: list[pa.Table] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while sum(map(len, tables)) < count and time.monotonic() < deadline:
         tables.append(consumer.poll_table(**named))
     table = pa.concat_tables(tables)

@@ -82,7 +82,7 @@ def test_messages_and_tables_take_turns(face: Clients, make_topic: MakeTopic) ->
     with face.producer() as producer:
         producer.send_table(TABLE, topic=topic)
     with face.consumer(topic, isolation="read_uncommitted") as consumer:
-        first = [message.offset for message in consumer.poll(10, max_records=7)]
+        first = [message.offset for message in consumer.poll(60, max_records=7)]
         assert consumer.position(place) == 7
         table = consumer.poll_table(10)
         assert (first, table.column("offset")[0].as_py()) == (list(range(7)), 7)
@@ -90,7 +90,7 @@ def test_messages_and_tables_take_turns(face: Clients, make_topic: MakeTopic) ->
         consumer.seek(place, 490)
         assert consumer.poll_table(10).column("offset").to_pylist() == list(range(490, 500))
         consumer.seek(place, 498)
-        assert [message.offset for message in consumer.poll(10)] == [498, 499]
+        assert [message.offset for message in consumer.poll(60)] == [498, 499]
 
 
 def test_offsets_are_committed_as_for_messages(face: Clients, make_topic: MakeTopic) -> None:

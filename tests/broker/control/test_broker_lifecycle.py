@@ -355,7 +355,7 @@ def test_a_node_leaves_when_it_may(tmp_path: Path) -> None:
         await wait_until_async(lambda: stage.heartbeats[-1].want_shut_down)
         assert not leaving.done()
         stage.beat = BrokerHeartbeatResponse(is_fenced=True, should_shut_down=True)
-        await asyncio.wait_for(leaving, 30)
+        await asyncio.wait_for(leaving, 60)
         lifecycle.closed_well()
         assert DiskTrust(OsDisk(), str(tmp_path), "another boot").read() == (10, True)
 
@@ -365,11 +365,11 @@ def test_a_node_leaves_when_it_may(tmp_path: Path) -> None:
 def test_a_node_leaves_when_nobody_is_there_or_nobody_hurries(tmp_path: Path) -> None:
     async def scenario(stage: Stage) -> None:
         lifecycle = await stage.started()
-        await asyncio.wait_for(lifecycle.leave(20), 30)
+        await asyncio.wait_for(lifecycle.leave(20), 60)
         assert not lifecycle.may_leave.is_set()
         stage.unavailable = ControllerUnavailable("no controller")
         lifecycle.wake()
-        await asyncio.wait_for(lifecycle.leave(60_000), 30)
+        await asyncio.wait_for(lifecycle.leave(60_000), 60)
 
     play(tmp_path, scenario)
 
@@ -390,7 +390,7 @@ def test_a_bug_that_ends_the_heartbeats_ends_the_node(
         stage.unavailable = ValueError("a bug")
         await wait_until_async(lambda: stage.failures)
         assert stage.failures == ["the task that sends heartbeats has ended"]
-        await asyncio.wait_for(lifecycle.leave(60_000), 30)
+        await asyncio.wait_for(lifecycle.leave(60_000), 60)
 
     play(tmp_path, scenario)
     assert "CRITICAL" in [record.levelname for record in caplog.records]

@@ -164,7 +164,7 @@ def test_a_controller_that_is_none_any_more_is_not_waited_for() -> None:
         await asyncio.sleep(0.01)
         assert not asking.done()
         stage.leads(3)
-        assert await asyncio.wait_for(asking, 30) == answer()
+        assert await asyncio.wait_for(asking, 60) == answer()
         assert held[0].cancelled()
 
     play(scenario)

@@ -293,7 +293,7 @@ def test_whoever_waits_when_the_node_ends_does_not_wait_for_ever() -> None:
         await asyncio.sleep(0)
         done = len(followed.done)
         followed.follower.close()
-        await asyncio.wait({waiting}, timeout=30)
+        await asyncio.wait({waiting}, timeout=60)
         assert waiting.cancelled()
         assert len(followed.done) <= done + 1
 

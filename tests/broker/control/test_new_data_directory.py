@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cluster import ClusterProcesses
 from tests.support.wait import wait_until
 
 PARTITIONS = 3
 
 
+@pytest.mark.long
 def test_replicas_of_a_new_data_directory_are_reported_once(tmp_path: Path) -> None:
     with ClusterProcesses(tmp_path) as cluster:
         cluster.create_topic("orders", PARTITIONS)

@@ -72,6 +72,7 @@ def test_it_has_to_be_allowed(client: RawClient, topic: str) -> None:
 
 
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
+@pytest.mark.long
 def test_a_transaction_is_kept_over_a_restart(tmp_path: Path, committed: bool) -> None:
     settings = SETTINGS | {ENABLE: "true"}
     with BrokerProcess(tmp_path, settings) as broker:

@@ -101,7 +101,7 @@ class Leader:
     def received(self, answer: Any) -> FetchResponse:
         """The response, when it is there."""
         if isinstance(answer, asyncio.Future):
-            answer = self.loop.run_until_complete(asyncio.wait_for(answer, 10))
+            answer = self.loop.run_until_complete(asyncio.wait_for(answer, 60))
         return decode_response(b"".join(answer)[4:], FetchResponse, VERSION)
 
     def open(self, offsets: dict[int, int], replica_id: int = FOLLOWER) -> int:

@@ -205,6 +205,7 @@ def test_page_by_page(client: RawClient, topic: str) -> None:
     assert mine == [(f"{topic}-{suffix}", index) for suffix in "abc" for index in range(3)]
 
 
+@pytest.mark.long
 def test_a_thousand_topics(client: RawClient, node: BrokerProcess) -> None:
     names = [f"many-{number}" for number in range(1000)]
     for at in range(0, 1000, 250):

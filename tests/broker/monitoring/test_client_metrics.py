@@ -46,7 +46,7 @@ def test_librdkafka_pushes_its_metrics(node: BrokerProcess, client: RawClient) -
 
     def shown() -> float | None:
         producer.produce("pushed", b"value")
-        producer.flush(30)
+        producer.flush(60)
         return scrape(node).total(_LATENCY, client_id="pushing")
 
     wait_until(shown, "librdkafka's metrics are not shown")

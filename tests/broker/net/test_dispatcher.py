@@ -160,6 +160,6 @@ def test_an_answer_that_never_comes_ends_the_connection(
         parked.cancel()
     else:
         parked.set_result("no response at all")
-    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=30))
+    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=60))
     assert answer.cancelled()
     assert bool(caplog.records) == (outcome != "is cancelled")

@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.broker.net import handshakes
 from barnabas.broker.net.handshakes import MAX_HANDSHAKES, MAX_HELD, Handshakes
+from tests.client.virtual_time import run
 
 
 class Handshake:
@@ -33,7 +34,7 @@ def test_the_newest_replaces_the_oldest() -> None:
         for each in crowd:
             under_way.end(each)
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_a_slow_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +50,7 @@ def test_a_slow_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert slow.ended is not None
         assert quick.ended is None
 
-    asyncio.run(main())
+    run(main())
 
 
 def test_those_over_their_limits_wait_and_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,4 +76,4 @@ def test_those_over_their_limits_wait_and_are_few(monkeypatch: pytest.MonkeyPatc
             under_way.end(each)
         assert under_way.of("a") == 0
 
-    asyncio.run(main())
+    run(main())

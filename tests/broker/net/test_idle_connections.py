@@ -40,7 +40,7 @@ def test_the_idle_go_and_the_others_stay(node: BrokerProcess, topic: str) -> Non
         # More than the sockets hold: this client would have to read before it can be answered.
         large = fetch_request(asked(topic, {0: 0}, max_bytes=4 << 20), max_bytes=4 << 20)
         stalled.send_bytes(b"".join(stalled.frame(large, BY_NAME) for _ in range(20)))
-        waiting.send(fetch_request(asked(topic, {0: 1}), max_wait_ms=30_000), BY_NAME)
+        waiting.send(fetch_request(asked(topic, {0: 1}), max_wait_ms=600_000), BY_NAME)
 
         def only_two_are_left() -> bool:
             assert busy.ask(MetadataRequest([])).cluster_id

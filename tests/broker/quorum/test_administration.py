@@ -32,7 +32,7 @@ async def ask(member: Member, request: Request, client_id: str = "a client"):
         client_id,
     )
     try:
-        return await peers.call(1, request, request.MAX_VERSION, timeout_ms=8_000)
+        return await peers.call(1, request, request.MAX_VERSION, timeout_ms=60_000)
     finally:
         peers.close()
 

@@ -4,6 +4,7 @@ import asyncio
 
 from barnabas.broker.quotas.replication_quota import ReplicationQuota
 from barnabas.security.quotas.rate import QuotaWindows
+from tests.client.virtual_time import VirtualTimeLoop
 
 
 class Held:
@@ -14,7 +15,7 @@ class Held:
 
 
 def test_a_partition_is_held_until_the_rate_is_within_its_bound() -> None:
-    loop = asyncio.new_event_loop()
+    loop = VirtualTimeLoop()
     quota = ReplicationQuota(
         loop, lambda: int(loop.time() * 1000), QuotaWindows(11, 100), lambda: 1_000
     )

@@ -4,6 +4,7 @@ import asyncio
 
 from barnabas.broker.replica.commit_waits import CommitWaits
 from barnabas.wire.errors import ErrorCode
+from tests.client.virtual_time import run
 
 Heard = list[tuple[str, ErrorCode]]
 
@@ -26,7 +27,7 @@ def test_in_the_order_of_the_offsets() -> None:
         waits.release(100, ErrorCode.NONE)
         assert len(heard) == 4
 
-    asyncio.run(test())
+    run(test())
 
 
 def test_each_has_a_patience_of_its_own() -> None:
@@ -44,7 +45,7 @@ def test_each_has_a_patience_of_its_own() -> None:
         waits.release(9, ErrorCode.NONE)
         assert heard[2:] == [("for ever", ErrorCode.NONE), ("long", ErrorCode.NONE)]
 
-    asyncio.run(test())
+    run(test())
 
 
 def test_nobody_but_who_waits_for_ever_waits_on() -> None:
@@ -62,7 +63,7 @@ def test_nobody_but_who_waits_for_ever_waits_on() -> None:
         waits.release(9, ErrorCode.NONE)
         assert heard[3:] == [("for ever", ErrorCode.NONE)]
 
-    asyncio.run(test())
+    run(test())
 
 
 def test_who_waits_may_wait_again_at_once() -> None:
@@ -74,4 +75,4 @@ def test_who_waits_may_wait_again_at_once() -> None:
         waits.release(2, ErrorCode.NONE)
         assert heard == [("again", ErrorCode.NONE)]
 
-    asyncio.run(test())
+    run(test())

@@ -47,7 +47,7 @@ def test_nothing_is_exposed_before_it_is_flushed(client: RawClient, topic: str) 
 def test_a_flush_wakes_the_reader(client: RawClient, topic: str, node: BrokerProcess) -> None:
     create_topic(client, topic, flush_messages="2")
     with RawClient(node.host, node.port) as reader:
-        reader.send(fetch_request(asked(topic, {0: 0}), max_wait_ms=20_000), BY_NAME)
+        reader.send(fetch_request(asked(topic, {0: 0}), max_wait_ms=600_000), BY_NAME)
         produced(client, topic, batch(b"a"), acks=1)
         assert reader.is_silent(0.1)
         produced(client, topic, batch(b"b"), acks=1)
@@ -57,13 +57,11 @@ def test_a_flush_wakes_the_reader(client: RawClient, topic: str, node: BrokerPro
 def test_acks_all_waits_for_the_flush(client: RawClient, topic: str, node: BrokerProcess) -> None:
     create_topic(client, topic, flush_messages="2")
     with RawClient(node.host, node.port) as waiting:
-        waiting.send(produce_request(topic, batch(b"a"), timeout_ms=60_000), BY_NAME)
+        waiting.send(produce_request(topic, batch(b"a"), timeout_ms=600_000), BY_NAME)
         assert waiting.is_silent(0.2)
-        started = time.monotonic()
         produced(client, topic, batch(b"b"), acks=1)
         (answer,) = waiting.receive().responses[0].partition_responses
         assert (answer.error_code, answer.base_offset) == (0, 0)
-        assert time.monotonic() - started < 20
 
 
 def test_acks_all_times_out(client: RawClient, topic: str) -> None:
@@ -72,7 +70,7 @@ def test_acks_all_times_out(client: RawClient, topic: str) -> None:
     started = time.monotonic()
     answer = produce(client, topic, batch(b"a"), acks=-1, timeout_ms=200)
     assert answer.error_code == ErrorCode.REQUEST_TIMED_OUT
-    assert 0.19 < time.monotonic() - started < 20
+    assert time.monotonic() - started > 0.19
     produced(client, topic, batch(b"b"), acks=-1)
     assert stored(client, topic) == [b"a", b"b"]
 
@@ -81,7 +79,7 @@ def test_by_age(client: RawClient, topic: str) -> None:
     create_topic(client, topic, flush_ms="200")
     started = time.monotonic()
     assert produced(client, topic, batch(b"a"), acks=-1) == 0
-    assert 0.15 < time.monotonic() - started < 20
+    assert time.monotonic() - started > 0.15
     assert stored(client, topic) == [b"a"]
 
 
@@ -97,7 +95,7 @@ def test_switching_it_off_exposes_what_waits(
 ) -> None:
     create_topic(client, topic, flush_messages="100")
     with RawClient(node.host, node.port) as writer:
-        writer.send(produce_request(topic, batch(b"a"), timeout_ms=20_000), BY_NAME)
+        writer.send(produce_request(topic, batch(b"a"), timeout_ms=600_000), BY_NAME)
         assert writer.is_silent(0.1)
         assert alter(client, (TOPIC, topic), ("flush.messages", SET, str(2**63 - 1)))[0] == 0
         assert writer.receive().responses[0].partition_responses[0].error_code == 0
@@ -109,7 +107,7 @@ def test_a_lower_limit_flushes_what_waits(
 ) -> None:
     create_topic(client, topic, flush_messages="100")
     with RawClient(node.host, node.port) as writer:
-        writer.send(produce_request(topic, batch(b"a", b"b"), timeout_ms=20_000), BY_NAME)
+        writer.send(produce_request(topic, batch(b"a", b"b"), timeout_ms=600_000), BY_NAME)
         assert writer.is_silent(0.1)
         assert alter(client, (TOPIC, topic), ("flush.messages", SET, "2"))[0] == 0
         assert writer.receive().responses[0].partition_responses[0].error_code == 0
@@ -120,7 +118,7 @@ def test_a_topic_deleted_before_its_flush_is_no_success(
 ) -> None:
     create_topic(client, topic, flush_messages="100")
     with RawClient(node.host, node.port) as writer:
-        writer.send(produce_request(topic, batch(b"a"), timeout_ms=20_000), BY_NAME)
+        writer.send(produce_request(topic, batch(b"a"), timeout_ms=600_000), BY_NAME)
         assert writer.is_silent(0.1)
         delete_topic(client, topic)
         answer = writer.receive().responses[0].partition_responses[0]

@@ -115,7 +115,7 @@ def test_a_failed_flush_is_told_to_all_who_wait(tmp_path: Path) -> None:
     async def test(partition: Partition, flusher: Flusher, disk: Disk) -> None:
         disk.fails = True
         waiting = [put(partition, b"a"), put(partition, b"b")]
-        done, _ = await asyncio.wait(filter(None, waiting), timeout=30)
+        done, _ = await asyncio.wait(filter(None, waiting), timeout=60)
         assert len(done) == 2
         assert all(future.cancelled() for future in done)
         assert partition.high_watermark == 0
@@ -130,7 +130,7 @@ def test_a_shorter_age_counts_at_once(tmp_path: Path) -> None:
         waiting = put(partition, b"a")
         assert waiting is not None
         partition.configure(LogConfig(flush_ms=20), LIMITS)
-        await asyncio.wait_for(waiting, 30)
+        await asyncio.wait_for(waiting, 60)
         assert partition.high_watermark == 1
 
     run(tmp_path, LogConfig(flush_ms=3_600_000), test)

@@ -265,7 +265,7 @@ def test_a_failed_compression_refuses_its_batch_only(
             recompression = Recompression(asyncio.get_running_loop(), threads)
             for each in (batch(b"x" * 100), batch(b"poison"), ready):
                 recompression.when_compressed(partition, each, seen.append)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while len(seen) < 3:
                     await asyncio.sleep(0.01)
             return recompression
@@ -296,7 +296,7 @@ def test_a_produce_whose_compression_failed_is_answered(monkeypatch: pytest.Monk
             context: Any = SimpleNamespace(version=9)
             outcome = handle_produce(node, produce_request("t", batch(b"poison")), context)
             assert isinstance(outcome, asyncio.Future)
-            return await asyncio.wait_for(outcome, 10)
+            return await asyncio.wait_for(outcome, 60)
 
     ((answer,),) = (topic.partition_responses for topic in asyncio.run(respond()).responses)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
@@ -309,7 +309,7 @@ def test_stock_clients_read_it(client: RawClient, node: BrokerProcess, topic: st
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4"})
     for number in range(100):
         producer.produce(topic, b"value %d" % number)
-    assert producer.flush(30) == 0
+    assert producer.flush(60) == 0
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     )

@@ -20,7 +20,7 @@ Types = Sequence[int]
 
 
 def run(node: Node, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return node.loop.run_until_complete(asyncio.wait_for(coroutine, 30))
+    return node.loop.run_until_complete(asyncio.wait_for(coroutine, 60))
 
 
 def topic_id(node: Node, topic: str = "t") -> bytes:

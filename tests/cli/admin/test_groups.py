@@ -69,7 +69,7 @@ def test_who_has_committed_nothing_has_everything_before_it(cli: Cli, new_topic:
     topic = new_topic(lines=LINES)
     group = f"g-{topic}"
     with barnabas.Consumer(cli.bootstrap, topic, group=group, commit="manual") as consumer:
-        assert len(consumer.poll(30)) == 10
+        assert len(consumer.poll(60)) == 10
         (described,) = cli.json("groups", "describe", group)
         (offset,) = described["offsets"]
         assert (offset["committed_offset"], offset["lag"]) == (None, 10)
@@ -90,6 +90,7 @@ def test_lag_counts_partitions_that_the_group_never_committed(
     assert "0 members, lag 35" in cli.ok("groups", "describe", group)
 
 
+@pytest.mark.long
 def test_two_members_share_the_work(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(4)
     group = f"g-{topic}"
@@ -146,6 +147,7 @@ def test_resetting_shows_the_plan_first(cli: Cli, new_topic: NewTopic) -> None:
     assert cli.ok("consume", topic, "--group", group, "--no-follow") == ""
 
 
+@pytest.mark.long
 def test_resetting_some_partitions_or_all_that_are_known(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(3)
     group = f"g-{topic}"
@@ -179,6 +181,7 @@ def test_listing_and_deleting(cli: Cli, new_topic: NewTopic) -> None:
     assert group not in {row["group"] for row in cli.json("groups", "list")}
 
 
+@pytest.mark.long
 def test_a_group_of_the_consumer_protocol(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(lines=LINES)
     group = f"g-{topic}"
@@ -222,6 +225,7 @@ def test_a_group_of_the_consumer_protocol(cli: Cli, new_topic: NewTopic) -> None
     assert group not in {row["group"] for row in cli.json("groups", "list")}
 
 
+@pytest.mark.long
 def test_a_share_group(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(lines=LINES)
     group = f"g-{topic}"

@@ -40,6 +40,7 @@ def with_config(broker: SaslBroker, file: Path) -> Cli:
     return cli
 
 
+@pytest.mark.long
 def test_a_token_in_a_file_signs_in(
     broker: SaslBroker, signed_in: dict[str, Cli], tmp_path: Path
 ) -> None:

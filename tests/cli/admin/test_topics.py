@@ -5,6 +5,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from tests.cli.conftest import Cli
 
 
@@ -119,6 +121,7 @@ def test_configs_of_a_topic(cli: Cli, new_topic: Callable[..., str]) -> None:
     assert everything["cleanup.policy"]["source"] != "topic"
 
 
+@pytest.mark.long
 def test_a_misspelt_setting_is_not_unset(cli: Cli, new_topic: Callable[..., str]) -> None:
     topic = new_topic()
     cli.ok("configs", "set", "topic", topic, "retention.ms=5000")

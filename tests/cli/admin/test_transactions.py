@@ -52,6 +52,7 @@ def end(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
     return process.returncode, error.decode()
 
 
+@pytest.mark.long
 def test_lines_are_seen_when_the_last_one_is_sent(
     cli: Cli, topic: str, transactional_id: str, open_transaction: "subprocess.Popen[bytes]"
 ) -> None:
@@ -62,6 +63,7 @@ def test_lines_are_seen_when_the_last_one_is_sent(
     assert described["state"].endswith("Commit")
 
 
+@pytest.mark.long
 def test_an_interrupted_producer_leaves_nothing(
     cli: Cli, topic: str, open_transaction: "subprocess.Popen[bytes]"
 ) -> None:
@@ -148,6 +150,7 @@ def test_a_producer_is_fenced(
     assert committed_lines(cli, topic) == []
 
 
+@pytest.mark.long
 def test_only_what_hangs_is_aborted_by_hand(
     cli: Cli, topic: str, transactional_id: str, open_transaction: "subprocess.Popen[bytes]"
 ) -> None:

@@ -58,6 +58,7 @@ def test_more_replicas_than_nodes_are_refused(cli: Cli, name: str) -> None:
     assert "between 1 and the number of brokers" in error
 
 
+@pytest.mark.long
 def test_a_node_that_is_down_is_seen(nodes: Supervised, cli: Cli, name: str) -> None:
     cli.ok("topics", "create", name, "--partitions", "3", "-c", "min.insync.replicas=3")
     nodes.nodes()[2].suspend()
@@ -99,6 +100,7 @@ def test_without_a_majority_it_is_said_what_to_start(nodes: Supervised, cli: Cli
         running[3].resume()
 
 
+@pytest.mark.long
 def test_replicas_are_moved_and_their_number_changes(cli: Cli, name: str) -> None:
     cli.ok("topics", "create", name, "--partitions", "2", "--replication-factor", "1")
     cli.ok("produce", name, "--partition", "0", stdin="a\nb\n")
@@ -116,6 +118,7 @@ def test_replicas_are_moved_and_their_number_changes(cli: Cli, name: str) -> Non
     assert cli.ok("consume", name, "--no-follow") == "a\nb\n"
 
 
+@pytest.mark.long
 def test_a_throttled_move_leaves_room_for_others(cli: Cli, name: str) -> None:
     cli.ok("topics", "create", name, "--replication-factor", "1")
     cli.ok("cluster", "move", name, "--to", "1")
@@ -137,6 +140,7 @@ def test_a_throttled_move_leaves_room_for_others(cli: Cli, name: str) -> None:
 
 
 @pytest.mark.parametrize(("role", "node"), [("leader", 1), ("follower", 2)])
+@pytest.mark.long
 def test_each_side_of_a_copy_can_be_throttled(cli: Cli, name: str, role: str, node: int) -> None:
     cli.ok("topics", "create", name, "--replication-factor", "1")
     cli.ok("cluster", "move", name, "--to", "1")
@@ -167,6 +171,7 @@ def test_moves_that_make_no_sense_are_refused(cli: Cli, name: str) -> None:
     assert "does not exist" in cli.fails(1, "cluster", "move", "nowhere", "--to", "1")
 
 
+@pytest.mark.long
 def test_a_move_to_a_node_that_is_down_waits_and_can_be_called_off(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:
@@ -205,6 +210,7 @@ def is_spread(cli: Cli) -> bool:
     return max(counts) - min(counts) <= 1
 
 
+@pytest.mark.long
 def test_what_a_node_led_before_it_was_down_is_spread_too(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:
@@ -220,6 +226,7 @@ def test_what_a_node_led_before_it_was_down_is_spread_too(
     wait_until(lambda: is_spread(cli), lambda: f"leaders: {leader_counts(cli)}")
 
 
+@pytest.mark.long
 def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:
     cli.ok("topics", "create", name, "--replication-factor", "1")
     (row,) = partitions(cli, name)
@@ -230,6 +237,7 @@ def test_what_only_a_drained_node_keeps_is_named(cli: Cli, name: str) -> None:
     cli.ok("cluster", "add-node", str(row["leader"]), "--rebalance")
 
 
+@pytest.mark.long
 def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:
@@ -262,6 +270,7 @@ def test_a_node_that_is_down_neither_leads_nor_leaves_with_the_only_copy(
     cli.ok("cluster", "add-node", "2", "--rebalance")
 
 
+@pytest.mark.long
 def test_nothing_is_rebalanced_while_a_node_is_down(nodes: Supervised, cli: Cli) -> None:
     """The others would get its share, and it would keep what it has."""
     nodes.nodes()[3].suspend()
@@ -273,6 +282,7 @@ def test_nothing_is_rebalanced_while_a_node_is_down(nodes: Supervised, cli: Cli)
         nodes.nodes()[3].resume()
 
 
+@pytest.mark.long
 def test_leadership_goes_back_to_the_preferred_replicas(
     nodes: Supervised, cli: Cli, name: str
 ) -> None:

@@ -28,6 +28,7 @@ def nodes(tmp_path: Path) -> Iterator[Supervised]:
     cluster.kill()
 
 
+@pytest.mark.long
 def test_a_node_joins_and_leaves(nodes: Supervised, name: str, tmp_path: Path) -> None:
     cli = Cli(nodes.ready())
     cli.ok("topics", "create", name, "--partitions", "8")

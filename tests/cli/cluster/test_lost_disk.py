@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Cli
 from tests.support.cluster import ClusterProcesses
 from tests.support.wait import wait_until
 
 
+@pytest.mark.long
 def test_a_voter_that_lost_its_disk_does_not_count_as_answering(tmp_path: Path) -> None:
     with ClusterProcesses(tmp_path, 3) as cluster:
         controller = cluster.controller()

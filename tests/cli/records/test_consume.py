@@ -18,6 +18,7 @@ def values(text: str) -> list[str]:
     return text.splitlines()
 
 
+@pytest.mark.long
 def test_where_to_start(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(lines=LINES)
     everything = [str(i) for i in range(10)]
@@ -46,6 +47,7 @@ def test_a_time_between_two_records(cli: Cli, new_topic: NewTopic) -> None:
     assert values(cli.ok("consume", topic, "--no-follow", "--from-time", str(between))) == ["2"]
 
 
+@pytest.mark.long
 def test_fields_and_templates(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     cli.ok("produce", topic, "--key-separator", ":", "--header", "h=1", stdin="k:v\n")
@@ -75,6 +77,7 @@ def test_fields_and_templates(cli: Cli, new_topic: NewTopic) -> None:
     assert "unknown field 'nope'" in cli.fails(2, "consume", topic, "--print", "nope")
 
 
+@pytest.mark.long
 def test_deserializers(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     cli.ok("produce", topic, "--key", "12345678", stdin='{"a": [1, 2.5, "é"]}\n')
@@ -222,6 +225,7 @@ def test_what_can_not_be_decoded_is_skipped_if_asked(cli: Cli, new_topic: NewTop
     assert cli.ok(*(arguments[:2] + arguments[3:]), "--skip-undecodable", *group) == "1\n2\n"
 
 
+@pytest.mark.long
 def test_topics_by_a_pattern(cli: Cli, new_topic: NewTopic) -> None:
     first = new_topic(lines="k:1\n")
     second = f"{first}-too"

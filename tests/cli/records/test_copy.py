@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_partitions_are_chosen_by_key_unless_they_are_kept(cli: Cli, new_topic: 
     assert "has 1, counted from 0" in error
 
 
+@pytest.mark.long
 def test_options_that_say_the_same_as_the_json(cli: Cli) -> None:
     for options in (["--key", "k"], ["--key-separator", ":"], ["--null-marker", "NULL"]):
         assert options[0] in cli.fails(2, "produce", "t", "--json", *options)
@@ -77,6 +79,7 @@ def test_options_that_say_the_same_as_the_json(cli: Cli) -> None:
     assert "--json" in cli.fails(2, "produce", "t", "--keep-partitions")
 
 
+@pytest.mark.long
 def test_a_line_that_is_no_record_is_named(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     for line, reason in (

@@ -146,6 +146,7 @@ def test_an_unknown_topic(cli: Cli, new_topic: NewTopic) -> None:
     assert "--create" in error
 
 
+@pytest.mark.long
 def test_a_topic_is_created_only_if_asked_for(make_broker: MakeBroker, name: str) -> None:
     """Even if the broker creates topics that clients ask for."""
     cli = Cli(make_broker(auto_create_topics_enable="true", num_partitions="2").bootstrap)
@@ -158,6 +159,7 @@ def test_a_topic_is_created_only_if_asked_for(make_broker: MakeBroker, name: str
     assert sorted(str(record["value"]) for record in read(cli, name)) == ["x", "y"]
 
 
+@pytest.mark.long
 def test_what_was_sent_is_said(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(3)
     done = cli.run("produce", topic, "--partition", "1", stdin="x\n")

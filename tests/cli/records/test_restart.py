@@ -22,6 +22,7 @@ def first_occurrences(values: list[int]) -> list[int]:
     return list(dict.fromkeys(values))
 
 
+@pytest.mark.long
 def test_everything_produced_across_a_kill_arrives_in_order(
     broker: BrokerProcess, own: Cli
 ) -> None:

@@ -22,6 +22,7 @@ def supervised() -> Iterator[list[Supervised]]:
         each.kill()
 
 
+@pytest.mark.long
 def test_a_secured_cluster(supervised: list[Supervised], tmp_path: Path) -> None:
     cluster = Supervised(tmp_path, "--nodes", "3", "--secure", real=True)
     supervised.append(cluster)

@@ -87,6 +87,7 @@ def test_settings_come_from_four_places_and_the_later_wins(server: Server, tmp_p
 
 
 @pytest.mark.parametrize("arguments", [(), ("--nodes", "1")], ids=["node", "supervisor"])
+@pytest.mark.long
 def test_output_without_room_neither_ends_a_server_nor_spoils_its_exit_code(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_the_default_directory_and_the_advertised_address(server: Server, tmp_pa
     assert server.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.long
 def test_a_command_says_what_it_waits_for(server: Server) -> None:
     address = server.start("--listen", "127.0.0.1:0")
     Cli(address).ok("topics", "create", "t")
@@ -200,6 +202,7 @@ def test_a_second_broker_on_the_same_directory_or_port_is_refused(
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_segment_file_can_be_looked_into(server: Server, tmp_path: Path) -> None:
     cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
     cli.ok("topics", "create", "t")
@@ -227,6 +230,7 @@ def test_a_segment_file_can_be_looked_into(server: Server, tmp_path: Path) -> No
     assert "No such file" in cli.fails(1, "log", "dump", str(tmp_path / "missing.log"))
 
 
+@pytest.mark.long
 def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path) -> None:
     cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
     cli.ok("topics", "create", "t")
@@ -277,6 +281,7 @@ def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path
     assert lines == ["one", "three", "four"]
 
 
+@pytest.mark.long
 def test_records_that_are_gone_are_missed_until_somebody_accepts_it(
     server: Server, tmp_path: Path
 ) -> None:

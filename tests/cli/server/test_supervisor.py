@@ -77,6 +77,7 @@ def test_a_node_that_can_not_start_ends_it_all(tmp_path: Path) -> None:
     assert "Traceback" not in cluster.output
 
 
+@pytest.mark.long
 def test_the_second_interrupt_kills(supervised: list[Supervised], tmp_path: Path) -> None:
     cluster = Supervised(tmp_path, "--nodes", "1")
     supervised.append(cluster)
@@ -97,6 +98,7 @@ def test_it_can_be_stopped_while_it_starts(supervised: list[Supervised], tmp_pat
     assert "Traceback" not in cluster.output
 
 
+@pytest.mark.long
 def test_three_nodes_form_a_cluster_and_stop_one_after_the_other(
     supervised: list[Supervised], tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_three_nodes_form_a_cluster_and_stop_one_after_the_other(
     assert Cli(again.ready()).ok("consume", "t", "--no-follow") == "kept\n"
 
 
+@pytest.mark.long
 def test_no_node_of_three_outlives_a_supervisor_that_is_killed(
     supervised: list[Supervised], tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def about(findings: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:
     return [each for each in findings if text in each["what"]]
 
 
+@pytest.mark.long
 def test_findings_appear_and_their_fixes_mend_them(
     cli: Cli, nodes: ClusterProcesses, name: str
 ) -> None:
