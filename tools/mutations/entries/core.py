@@ -9,7 +9,7 @@ CORE = (
         old="        while value > 0x7F:",
         new="        while value > 0x80:",
         breaks="A name of exactly 127 bytes makes the whole message unreadable.",
-        areas=("wire/test_framing.py", "wire/test_round_trip.py", "wire"),
+        areas=("wire/test_lengths.py", "wire"),
     ),
     Mutation(
         name="produce-skips-crc",
