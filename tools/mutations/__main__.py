@@ -8,6 +8,7 @@ only read. With `--table`, mutations that the table has as found are skipped unl
 """
 
 import argparse
+import signal
 import sys
 import tempfile
 import threading
@@ -19,11 +20,12 @@ from tools.mutations.catalog import CATALOG
 from tools.mutations.mutation import DoesNotApply, Mutation
 from tools.mutations.results import format_table, read_table, write_table
 from tools.mutations.tree import ROOT, Tree
-from tools.mutations.trial import Limits, Trial, try_mutation
+from tools.mutations.trial import Limits, Trial, end_all, try_mutation
 
 
 def main() -> int:
     options = _parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     chosen = _choose(options.only)
     for mutation in chosen:
         try:
@@ -72,8 +74,13 @@ def _try_all(
         tempfile.TemporaryDirectory(prefix="barnabas-mutations-") as parent,
         ThreadPoolExecutor(jobs) as executor,
     ):
-        for done in [executor.submit(work, Path(parent, f"tree-{i}")) for i in range(jobs)]:
-            done.result()
+        trees = [executor.submit(work, Path(parent, f"tree-{i}")) for i in range(jobs)]
+        try:
+            for done in trees:
+                done.result()
+        except KeyboardInterrupt:
+            end_all()
+            raise
     return tried
 
 

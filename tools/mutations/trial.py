@@ -18,6 +18,9 @@ TEST_TIMEOUT_S = 120
 NOTHING_TO_RUN = 5
 """The exit code of pytest for an area without tests in this tier."""
 
+_running: "set[subprocess.Popen[str]]" = set()
+"""Of all threads, so that an interrupted run leaves nothing behind."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -108,19 +111,25 @@ def _run_pytest(
             text=True,
             start_new_session=True,
         )
+        _running.add(process)
         try:
             output, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             _end(process)
             return Timeout()
-        except BaseException:
-            _end(process)
-            raise
+        finally:
+            _running.discard(process)
         if note.exists():
             return note.read_text()
         if process.returncode not in (0, NOTHING_TO_RUN):
             raise RuntimeError(f"pytest {' '.join(options)} could not run:\n{output[-4000:]}")
         return None
+
+
+def end_all() -> None:
+    """The run was interrupted: end the tests that are under way."""
+    for process in list(_running):
+        process.send_signal(signal.SIGINT)
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
