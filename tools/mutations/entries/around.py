@@ -17,7 +17,7 @@ AROUND = (
         old="for first, last in self.ranges if last >= start)",
         new="for first, last in self.ranges if first >= start)",
         breaks="Dead letters that were never sent back are deleted as replayed.",
-        areas=("app/test_dead_letters_command.py", "app/test_letters.py"),
+        areas=("app/test_passed_over.py", "app/test_dead_letters_command.py"),
     ),
     Mutation(
         name="spark-reads-more-than-limit",
