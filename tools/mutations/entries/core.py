@@ -84,11 +84,11 @@ CORE = (
         areas=("controller/test_isr_changes.py", "controller", "sim"),
     ),
     Mutation(
-        name="isr-change-by-old-leader",
+        name="isr-change-of-outdated-state",
         file="controller/isr_changes.py",
-        old="    if wanted.leader_epoch < partition.leader_epoch:\n",
-        new="    if wanted.leader_epoch < partition.leader_epoch - 1:\n",
-        breaks="A leader that was replaced shrinks the in-sync set of its successor.",
+        old="    if wanted.partition_epoch < partition.partition_epoch:\n",
+        new="    if wanted.partition_epoch < partition.partition_epoch - 1:\n",
+        breaks="An outdated request adds a replica to the in-sync set that has just left it.",
         areas=("controller/test_isr_changes.py", "controller", "sim"),
     ),
     Mutation(
