@@ -105,7 +105,7 @@ CORE = (
         old="progress.log_end_offset >= max(high_watermark, self.epoch_start_offset)\n",
         new="progress.log_end_offset >= high_watermark\n",
         breaks="A follower joins the in-sync set without records that the last leader committed.",
-        areas=("replication", "sim"),
+        areas=("replication/test_leader.py", "replication", "sim"),
     ),
     Mutation(
         name="commit-without-pending-member",
@@ -113,7 +113,7 @@ CORE = (
         old="                node_id in self._maximal_isr\n",
         new="                node_id in self.isr\n",
         breaks="A record is acknowledged that a member which just joined lacks, and may lose it.",
-        areas=("replication", "sim"),
+        areas=("replication/test_leader.py", "replication", "sim"),
     ),
     Mutation(
         name="divergence-by-offset-only",
@@ -121,7 +121,7 @@ CORE = (
         old="    if epoch < last_fetched_epoch or end_offset < fetch_offset:\n",
         new="    if end_offset < fetch_offset:\n",
         breaks="After a change of leaders, replicas have different records at the same offset.",
-        areas=("replication", "sim"),
+        areas=("replication/test_divergence.py", "replication", "sim"),
     ),
     Mutation(
         name="group-partition-with-two-owners",
