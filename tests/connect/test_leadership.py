@@ -47,6 +47,25 @@ def settings_for(broker: BrokerProcess) -> ServiceSettings:
     return ServiceSettings(broker.bootstrap, "checkpoints", Path(), timing=QUICK)
 
 
+def test_a_lease_begins_when_its_heartbeat_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others count from when they see the heartbeat, which may be long before it is answered."""
+    now, leases = 100.0, []
+
+    async def take_long(_leadership: Leadership, _records: object) -> None:
+        nonlocal now
+        now += 7.0
+
+    async def lease(until: float) -> None:
+        leases.append(until)
+
+    monkeypatch.setattr("barnabas.connect.state.leadership.lease_time", lambda: now)
+    monkeypatch.setattr(Leadership, "_send", take_long)
+    settings = ServiceSettings("localhost:1", "checkpoints", Path(), timing=QUICK)
+    leadership = Leadership(settings, StateTopics(settings), "one:1", "http://one", lease)
+    asyncio.run(leadership._heartbeat())
+    assert leases == [100.0 + QUICK.lease_s]
+
+
 def test_one_leads_and_a_fenced_one_can_write_nothing(broker: BrokerProcess) -> None:
     asyncio.run(one_leads(broker))
 

@@ -85,6 +85,20 @@ def test_what_is_refused(
     assert bool(cluster.records) == (error == ErrorCode.NONE)
 
 
+def test_a_request_that_is_one_change_behind_is_refused(cluster: SmallCluster) -> None:
+    """Another replica may have left the set with that change, and must not come back unseen."""
+    outdated = cluster.isr_request([1, 2, 3])
+    cluster.set_isr([1, 3])
+    assert cluster.alter(outdated).error_code == ErrorCode.INVALID_UPDATE_VERSION
+    outdated = cluster.isr_request([1])
+    cluster.kill(1)
+    cluster.restart(1)
+    outdated.broker_epoch = cluster.epoch(1)
+    assert only(outdated).leader_epoch == cluster.partition().leader_epoch - 1
+    assert cluster.alter(outdated).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert cluster.state() == (3, [3])
+
+
 def test_by_id_and_by_name(cluster: SmallCluster) -> None:
     request = cluster.isr_request([1])
     request.topics[0].topic_id = b"?" * 16

@@ -1,0 +1,1 @@
+"""The mutations, by part of the system; each file has a tuple of them."""

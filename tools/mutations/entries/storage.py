@@ -1,0 +1,103 @@
+"""The log: flushing, recovery, retention, compaction and the state of producers."""
+
+from tools.mutations.mutation import Mutation
+
+STORAGE = (
+    Mutation(
+        name="flush-without-fsync",
+        file="log/flush_job.py",
+        old="            for file in self._files:\n                file.sync()\n            if",
+        new="            if",
+        breaks="With flush.messages=1, a power loss takes acknowledged records away.",
+        areas=("log/test_flush.py", "log/recovery/test_power_loss.py", "sim"),
+    ),
+    Mutation(
+        name="state-file-without-fsync",
+        file="log/storage.py",
+        old="                os.fsync(file.fileno())\n",
+        new="",
+        breaks="A power loss leaves an empty state file or an empty vote.",
+        areas=("log/test_storage.py", "log"),
+    ),
+    Mutation(
+        name="failed-sync-is-forgotten",
+        file="log/flusher.py",
+        old='            log.failure = f"{log.directory} could not be synced: {job.error}"\n'
+        "            raise StorageError(log.failure) from job.error\n",
+        new='            raise StorageError(f"{log.directory} was not synced") from job.error\n',
+        breaks="After a failed fsync, records are acknowledged that never reach the disk.",
+        areas=("log/test_flush.py", "log/test_flusher_part.py", "broker/replica", "sim"),
+    ),
+    Mutation(
+        name="truncation-state-not-synced",
+        file="log/truncation.py",
+        old="            self._state_file.write(sync=True, end_offset=offset)\n",
+        new="            self._state_file.write(sync=False, end_offset=offset)\n",
+        breaks="After a truncation and a power loss, a stale state vouches for records.",
+        areas=("log/recovery/test_power_loss.py", "log", "sim"),
+    ),
+    Mutation(
+        name="follower-skips-crc",
+        file="log/fetch_validation.py",
+        old="        if compute_crc(batch) != header.crc:\n",
+        new="        if header.crc == 0:\n",
+        breaks="A follower stores batches that were damaged on the network.",
+        areas=("log/test_follower.py", "broker/follower"),
+    ),
+    Mutation(
+        name="recovery-keeps-epochs-behind-end",
+        file="log/recovery/recovery.py",
+        old="        self._epochs.truncate_from(end)\n",
+        new="        self._epochs.truncate_from(end + 1)\n",
+        breaks="After a crash, a replica claims a leader epoch of which it has no record.",
+        areas=("log/recovery", "log/test_leader_epochs.py", "log", "sim"),
+    ),
+    Mutation(
+        name="recovery-drops-behind-damage",
+        file="log/recovery/recovery.py",
+        old="        was_synced = listed is not None and flaw.position < listed.size\n",
+        new="        was_synced = listed is not None and flaw.position > listed.size\n",
+        breaks="One damaged batch makes a restart delete all records behind it.",
+        areas=("log/recovery", "log"),
+    ),
+    Mutation(
+        name="retention-deletes-uncommitted",
+        file="log/retention.py",
+        old="        if segment.next_offset > upto_offset or segment.size == 0:\n",
+        new="        if segment.base_offset > upto_offset or segment.size == 0:\n",
+        breaks="Retention deletes records before they are replicated.",
+        areas=("log/test_retention.py", "log"),
+    ),
+    Mutation(
+        name="retention-bytes-deletes-too-much",
+        file="log/retention.py",
+        old="config.retention_bytes >= 0 and surplus >= segment.size and not is_active",
+        new="config.retention_bytes >= 0 and surplus > 0 and not is_active",
+        breaks="retention.bytes keeps up to a segment less than it promises.",
+        areas=("log/test_retention.py", "log"),
+    ),
+    Mutation(
+        name="compaction-drops-tombstones-at-once",
+        file="log/compaction/retained.py",
+        old="        is_over = horizon_ms is not None and horizon_ms <= self._now_ms\n",
+        new="        is_over = horizon_ms is None or horizon_ms <= self._now_ms\n",
+        breaks="A consumer that reads a compacted topic misses deletions.",
+        areas=("log/compaction",),
+    ),
+    Mutation(
+        name="late-marker-ends-next-transaction",
+        file="log/producers/table.py",
+        old="producer_epoch < entry.epoch or (epoch_grows and producer_epoch == entry.epoch)",
+        new="producer_epoch < entry.epoch",
+        breaks="A repeated commit marker commits half of the next transaction.",
+        areas=("log/producers", "log", "broker/replica", "sim"),
+    ),
+    Mutation(
+        name="stable-before-marker-is-committed",
+        file="log/producers/transactions.py",
+        old="self._ended[0].marker_offset < committed_offset:",
+        new="self._ended[0].marker_offset <= committed_offset:",
+        breaks="A read_committed consumer sees a transaction whose outcome may yet be lost.",
+        areas=("log/producers", "log", "sim"),
+    ),
+)
