@@ -19,7 +19,7 @@ def test_what_make_test_runs_exists(place: str) -> None:
         assert (TESTS / file).exists(), f"{file} is in EXTRACTS, and does not exist"
         for name in names:
             function = re.escape(name.partition("[")[0])
-            assert re.search(rf"^\s*(async )?(def|class) {function}\b", text, re.M), (
+            assert re.search(rf"^\s*(async )?(def|class) {function}\b", text, re.MULTILINE), (
                 f"{file}: {name}"
             )
 
