@@ -82,6 +82,18 @@ def test_by_size_never_takes_the_active_segment() -> None:
     assert log.retention.apply(0) is None
 
 
+def test_by_size_as_much_stays_as_was_promised() -> None:
+    """A segment goes only if the rest is still as large as `retention.bytes`."""
+    log = filled(MemoryDisk())
+    size = log.segment_infos()[0].size_bytes
+    for kept_bytes, start in ((size * 4 + 1, 0), (size * 4, 1), (size * 3 + 1, 1), (size * 3, 2)):
+        log.config = LogConfig(
+            segment_bytes=ONE_PER_SEGMENT, retention_ms=-1, retention_bytes=kept_bytes
+        )
+        log.retention.apply(0)
+        assert log.log_start_offset == start, kept_bytes
+
+
 def test_nothing_behind_the_high_watermark() -> None:
     log = filled(MemoryDisk(), retention_ms=0)
     job = log.retention.apply(10**9, upto_offset=2)

@@ -152,6 +152,22 @@ def test_who_is_about_to_join_is_waited_for() -> None:
     assert state.high_watermark(100, 100, now_ms=101 + LAG_MS) == 100, "but not for ever"
 
 
+def test_who_was_proposed_counts_until_that_is_decided_even_if_it_falls_behind() -> None:
+    """It may be in the set already, and be elected, before the leader hears of it."""
+    state = leading(1, 2)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    change = state.propose(10, 10, now_ms=0)
+    assert change is not None
+    assert [member.node_id for member in change.isr] == [1, 2, 3]
+    state.end_moves(10, now_ms=1)
+    late_ms = 10 * LAG_MS
+    fetch(state, 2, 12, 12, late_ms)
+    assert state.high_watermark(12, 12, late_ms) == 10
+    state.refused(change)
+    assert state.high_watermark(12, 12, late_ms) == 12
+
+
 def test_strangers_are_not_heard() -> None:
     assert not leading(1, 2).fetched(9, 19, 5, 0, 5, 0)
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,11 @@ NOTHING_TO_RUN = 5
 
 _running: "set[subprocess.Popen[str]]" = set()
 """Of all threads, so that an interrupted run leaves nothing behind."""
+_interrupted = threading.Event()
+
+
+class Interrupted(Exception):  # noqa: N818 - says what has happened
+    """The whole run ends; what this trial would have found is not known."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,8 @@ def _run_pytest(
     tree: Tree, options: Sequence[str], tier: str, timeout_s: float | None
 ) -> str | Timeout | None:
     """The node id of the first failure, None if there is none."""
+    if _interrupted.is_set():
+        raise Interrupted
     quick = ["--quick"] if tier == "quick" else []
     with tempfile.TemporaryDirectory(prefix="barnabas-mutation-") as directory:
         note = Path(directory, "failed")
@@ -119,6 +127,8 @@ def _run_pytest(
             return Timeout()
         finally:
             _running.discard(process)
+        if _interrupted.is_set():
+            raise Interrupted
         if note.exists():
             return note.read_text()
         if process.returncode not in (0, NOTHING_TO_RUN):
@@ -128,6 +138,7 @@ def _run_pytest(
 
 def end_all() -> None:
     """The run was interrupted: end the tests that are under way."""
+    _interrupted.set()
     for process in list(_running):
         process.send_signal(signal.SIGINT)
 

@@ -107,6 +107,20 @@ def test_it_commits_what_is_new_once_per_interval() -> None:
     with_group(work)
 
 
+def test_the_message_at_work_on_is_not_committed() -> None:
+    """Everything before it is: the application has asked for it, and so is done with those."""
+
+    async def work(_: FakeCluster, group: Group) -> None:
+        group.progress[T0].deliver(8, 8)
+        group.queue.at_work_on = lambda progress: (  # type: ignore[method-assign]
+            Message("t", 0, 5, 0, None, b"", ()) if progress is group.progress[T0] else None
+        )
+        await group.committer.commit()
+        assert group.stored == {0: 5}
+
+    with_group(work)
+
+
 def test_a_coordinator_that_moved_is_looked_for_with_back_off() -> None:
     async def work(fake: FakeCluster, group: Group) -> None:
         fake.errors[OffsetCommitRequest].extend([ErrorCode.NOT_COORDINATOR] * 3)
