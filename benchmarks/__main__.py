@@ -8,6 +8,7 @@ throughput      broker CPU per GB in and out, records of 100 B and 1 kB
 single_records  broker CPU per request that carries one record, and how many a second
 latency         from produce to consume at 500 records a second
 startup         time to the first acknowledged record, memory and CPU at rest
+imports         CPU and modules of commands and imports until they are at work, vs. Python alone
 partitions      broker CPU per message, from 1 to 1,000 partitions
 connections     broker CPU per message, from 1 to 500 connections
 compaction      a compacted topic of 5 GB: time, CPU, memory, and produce p99 meanwhile
@@ -78,6 +79,7 @@ from benchmarks.bench import (
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.rabbitmq_process import RABBITMQ
 from benchmarks.report import print_table, write_json
+from tests.support.broker import BrokerProcess
 
 MEASUREMENTS = (
     "throughput",
@@ -88,6 +90,7 @@ MEASUREMENTS = (
     "connections",
     "compaction",
 )
+OF_IMPORTS = ("imports",)
 OF_TRANSACTIONS = ("transactions", "read_committed")
 OF_CLUSTERS = (
     "failover",
@@ -119,6 +122,7 @@ def main() -> None:
     )
     everything = (
         *MEASUREMENTS,
+        *OF_IMPORTS,
         *OF_TRANSACTIONS,
         *OF_CLUSTERS,
         *OF_GROUPS,
@@ -169,6 +173,7 @@ def main() -> None:
         arguments.megabytes,
         arguments.patience,
     )
+    BrokerProcess.real = True  # nodes are measured as users start them
     began = time.monotonic()
     rows: dict[str, list[Row]] = {}
     for name in arguments.measurements:
@@ -181,6 +186,7 @@ def main() -> None:
     own_and_baseline = [BARNABAS, BASELINE, *(name for name in names if name == OTHER)]
     for columns, kinds in (
         (names, MEASUREMENTS),
+        ([BARNABAS, BASELINE], OF_IMPORTS),
         (own_and_baseline, OF_TRANSACTIONS),
         ([CONSUMER, CLASSIC], OF_GROUPS),
         ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),

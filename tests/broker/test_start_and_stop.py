@@ -204,6 +204,7 @@ def told(host: str, port: int) -> list[tuple[str, int]]:
 
 def test_a_wildcard_tells_the_address_that_the_client_used(tmp_path: Path) -> None:
     broker = BrokerProcess(tmp_path)
+    broker.real = True
     broker.host = "0.0.0.0"
     with broker:
         assert told("127.0.0.1", broker.port) == [("127.0.0.1", broker.port)] * 3
@@ -405,6 +406,7 @@ def test_lost_metadata_does_not_take_the_data_with_it(make_broker: MakeBroker) -
 def test_what_is_not_the_brokers_is_left_alone(tmp_path: Path) -> None:
     """A user may point it at a directory that is not empty."""
     broker = BrokerProcess(tmp_path)
+    broker.real = True
     files = [broker.data / "photos-2024" / "sea.jpg", broker.data / "src-1" / "lib" / "x.log"]
     for file in files:
         file.parent.mkdir(parents=True)

@@ -29,9 +29,13 @@ class Cli:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def run(
-        self, *arguments: str, stdin: str | bytes = b"", environment: dict[str, str] | None = None
+        self,
+        *arguments: str,
+        stdin: str | bytes = b"",
+        environment: dict[str, str] | None = None,
+        real: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run to the end, whatever the exit code."""
+        """Run to the end, whatever the exit code; `real` in a new interpreter."""
         return fork_server.run(
             [sys.executable, "-m", "barnabas", *arguments],
             input=stdin.encode() if isinstance(stdin, str) else stdin,
@@ -39,6 +43,7 @@ class Cli:
             env={**self.environment, **(environment or {})},
             timeout=300,
             check=False,
+            real=real,
         )
 
     def ok(self, *arguments: str, stdin: str | bytes = b"") -> str:
@@ -69,6 +74,7 @@ class Cli:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,  # what a test reads line by line must not swallow the rest
+            real=options.get("real", False),
         )
         self._started.append(process)
         return process

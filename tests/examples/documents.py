@@ -103,10 +103,16 @@ def environment(bootstrap: str, directory: Path, *tools: str) -> dict[str, str]:
         **os.environ,
         "PATH": ":".join([os.environ["PATH"], *map(str, found)]),
         "BARNABAS_BOOTSTRAP": bootstrap,
-        # Compiled once for all steps, even where nothing may be written next to the sources.
-        "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
         "PYTHONDONTWRITEBYTECODE": "",
+        **_bytecode(directory),
     }
+
+
+def _bytecode(directory: Path) -> dict[str, str]:
+    """Compiled once for all steps, even where nothing may be written next to the sources."""
+    if os.access(ROOT / "src" / "barnabas", os.W_OK):
+        return {}
+    return {"PYTHONPYCACHEPREFIX": str(directory / "pycache")}
 
 
 def _pattern(line: str) -> str:

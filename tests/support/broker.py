@@ -27,12 +27,12 @@ class BrokerProcess:
 
     running: "list[BrokerProcess]" = []  # noqa: RUF012
     """Those whose log belongs into the report of a test that fails."""
+    real = False
+    """Whether it is a new interpreter rather than a fork of one."""
 
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         self.data = directory / "data"
         self.settings = dict(settings or {})
-        self.real = False
-        """Whether it is a new interpreter rather than a fork of one."""
         self.log = directory / "broker.log"
         self.host = "127.0.0.1"
         self.port = 0

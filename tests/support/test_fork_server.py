@@ -98,7 +98,8 @@ def test_processes_end_with_a_test_run_that_is_killed(tmp_path: Path) -> None:
         "import subprocess, sys, time\n"
         "from tests.support import fork_server\n"
         "command = [sys.executable, '-m', 'barnabas', 'server', '--listen', '127.0.0.1:0']\n"
-        f"broker = fork_server.Popen([*command, '--data', {str(tmp_path)!r}])\n"
+        f"command += ['--data', {str(tmp_path)!r}]\n"
+        "broker = fork_server.Popen(command, stdout=subprocess.DEVNULL)\n"
         "print(broker.pid, fork_server.server().pid, flush=True)\n"
         "time.sleep(600)\n"
     )

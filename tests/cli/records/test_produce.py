@@ -185,7 +185,7 @@ def unread(process: "subprocess.Popen[bytes]") -> int:
 
 def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
-    process = cli.start("produce", topic, stdin=subprocess.PIPE)
+    process = cli.start("produce", topic, stdin=subprocess.PIPE, real=True)
     assert process.stdin is not None
     process.stdin.write(b"typed\nhalf a line")
     process.stdin.flush()
