@@ -1,7 +1,6 @@
 """Leaders and coordinators that move, brokers that go, hang, or tell an old story."""
 
 import asyncio
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
@@ -55,13 +54,10 @@ from barnabas.wire.messages.produce import (
 )
 from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 
 T0 = TopicPartition("t", 0)
 TOPIC_ID = bytes(range(16))
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class FakeCluster:
