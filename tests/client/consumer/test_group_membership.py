@@ -34,7 +34,7 @@ class Member:
     """Reads in a task of its own until it is told to stop."""
 
     def __init__(self, cluster: ClusterClient, group: str, topic: str) -> None:
-        self.source = CoreConsumer(cluster, [topic], group_id=group, session_timeout_ms=6_000)
+        self.source = CoreConsumer(cluster, [topic], group_id=group, session_timeout_ms=45_000)
         self.source.member._heartbeat_interval_ms = 100
         self.values: list[int] = []
         self._stopping = asyncio.Event()
