@@ -77,7 +77,7 @@ class CoreConsumer(ConsumerCore):
         """Partitions that cannot be fetched now, and why."""
         return self.fetcher.unavailable
 
-    async def poll(self, timeout_ms: int = 60_000) -> list[Message]:
+    async def poll(self, timeout_ms: int = 1_000) -> list[Message]:
         """What `Consumer.poll` returns."""
         self.delivery_queue.settle()
         await asyncio.sleep(0)

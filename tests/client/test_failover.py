@@ -180,7 +180,7 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
             await consumer.assign({T0: 0})
             async with consumer, RecordProducer(cluster) as producer:
                 await (await producer.send("t", b"before"))
-                assert len(await consumer.poll()) == 1
+                assert len(await consumer.poll(60_000)) == 1
                 brokers.hanging.add(1)
                 sent = await producer.send("t", b"after")
                 await asyncio.sleep(0.2)
@@ -217,7 +217,7 @@ def test_a_consumer_finds_the_new_leader() -> None:
             brokers.values = [b"%d" % i for i in range(10)]
             async with CoreConsumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
                 await consumer.assign({T0: 0})
-                assert len(await consumer.poll()) == 10
+                assert len(await consumer.poll(60_000)) == 10
                 brokers.elect(2)
                 brokers.values.append(b"10")
                 async with asyncio.timeout(20):
