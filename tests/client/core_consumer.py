@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -83,9 +82,10 @@ class CoreConsumer(ConsumerCore):
         self.delivery_queue.settle()
         await asyncio.sleep(0)
         messages = self.delivery_queue.take(None)
-        deadline = monotonic() + timeout_ms / 1000
+        now = asyncio.get_running_loop().time
+        deadline = now() + timeout_ms / 1000
         while not messages:
-            left_s = max(0.0, deadline - monotonic())
+            left_s = max(0.0, deadline - now())
             if await self.wait_for_messages(left_s * 1000) is not None:
                 await self.event_handled()
             messages = self.delivery_queue.take(None)

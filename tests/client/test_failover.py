@@ -1,7 +1,6 @@
 """Leaders and coordinators that move, brokers that go, hang, or tell an old story."""
 
 import asyncio
-from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
@@ -55,13 +54,10 @@ from barnabas.wire.messages.produce import (
 )
 from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 
 T0 = TopicPartition("t", 0)
 TOPIC_ID = bytes(range(16))
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class FakeCluster:
@@ -184,7 +180,7 @@ def test_a_leader_that_hangs_is_left_as_soon_as_another_leads(
             await consumer.assign({T0: 0})
             async with consumer, RecordProducer(cluster) as producer:
                 await (await producer.send("t", b"before"))
-                assert len(await consumer.poll()) == 1
+                assert len(await consumer.poll(60_000)) == 1
                 brokers.hanging.add(1)
                 sent = await producer.send("t", b"after")
                 await asyncio.sleep(0.2)
@@ -221,7 +217,7 @@ def test_a_consumer_finds_the_new_leader() -> None:
             brokers.values = [b"%d" % i for i in range(10)]
             async with CoreConsumer(cluster, tuning=FetchTuning(max_wait_ms=50)) as consumer:
                 await consumer.assign({T0: 0})
-                assert len(await consumer.poll()) == 10
+                assert len(await consumer.poll(60_000)) == 10
                 brokers.elect(2)
                 brokers.values.append(b"10")
                 async with asyncio.timeout(20):

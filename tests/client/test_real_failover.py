@@ -20,6 +20,7 @@ from tests.support.supervised import Supervised
 from tests.support.wait import wait_until_async
 
 PARTITIONS = 3
+LONG = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Supervised]:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
+    asyncio.run(asyncio.wait_for(main, 300))
 
 
 async def all_up(cluster: ClusterClient) -> None:
@@ -91,7 +92,11 @@ class Reader:
         return sum(len(values) for values in self.values.values())
 
 
-@pytest.mark.parametrize("hurt", [killed, stopped, frozen], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "hurt",
+    [pytest.param(killed, marks=LONG), stopped, pytest.param(frozen, marks=LONG)],
+    ids=lambda each: each.__name__,
+)
 def test_nothing_is_lost_or_stored_twice(nodes: Supervised, hurt: Hurt) -> None:
     topic = f"t-{hurt.__name__}"
 
@@ -194,7 +199,9 @@ async def committed_values(cluster: ClusterClient, topic: str) -> dict[int, list
     return values
 
 
-@pytest.mark.parametrize("hurt", [killed, frozen], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "hurt", [killed, pytest.param(frozen, marks=LONG)], ids=lambda each: each.__name__
+)
 def test_every_record_is_worked_on_exactly_once(nodes: Supervised, hurt: Hurt) -> None:
     source, sink = f"source-{hurt.__name__}", f"sink-{hurt.__name__}"
 

@@ -1,7 +1,5 @@
 """Access rules are created once, checked as Kafka checks them, and deleted by filters."""
 
-from time import process_time
-
 import pytest
 
 from barnabas.metadata.acl import Acl, AclFilter
@@ -14,6 +12,7 @@ from barnabas.wire.messages.delete_acls import (
     DeleteAclsRequest,
 )
 from tests.controller.small_cluster import SmallCluster
+from tests.support.steps import at_most_steps
 
 ORDERS = Acl(
     ResourceType.TOPIC,
@@ -146,8 +145,7 @@ def test_many_filters_do_not_hold_the_controller_up() -> None:
     assert len(refused) == 1_900, "500,000 comparisons are made"
     assert {result.error_code for result in refused} == {ErrorCode.INVALID_REQUEST}
     assert len(results[-1].matching_acls) == 1, "who names a rule needs none"
-    begun = process_time()
-    exact = deleted(cluster, *(AclFilter(*acl) for acl in acls))
-    assert process_time() - begun < 2, "each filter was compared with each rule"
-    assert sum(len(result.matching_acls) for result in exact) == 4_999
-    assert rules(cluster) == set()
+    with at_most_steps(1_000_000):  # 5 million if each filter were compared with each rule
+        exact = deleted(cluster, *(AclFilter(*acl) for acl in acls[:1_000]))
+    assert sum(len(result.matching_acls) for result in exact) == 1_000
+    assert rules(cluster) == set(acls[1_000:-1])

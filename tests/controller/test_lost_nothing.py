@@ -31,6 +31,7 @@ from barnabas.wire.messages.incremental_alter_configs import (
 )
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 from tests.controller.small_cluster import SmallCluster, directory
+from tests.support.tier import examples
 
 BROKERS = range(1, 6)
 Where = tuple[bytes, int]
@@ -450,7 +451,7 @@ class World(SmallCluster):
         assert self.elect(1, partition.index, topic.name) == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_a_random_life(seed: int) -> None:
     world = World(seed)
     for process in world.processes.values():

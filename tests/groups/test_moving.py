@@ -21,6 +21,7 @@ from barnabas.wire.messages.join_group import JoinGroupResponse
 from barnabas.wire.messages.offset_commit import OffsetCommitResponse
 from barnabas.wire.messages.sync_group import SyncGroupResponse
 from tests.groups.shell import GROUP, SESSION_MS, Shell
+from tests.support.tier import examples
 
 PARTITIONS = 4
 STEPS = 500
@@ -204,7 +205,7 @@ class Client:
         return error is not ErrorCode.NONE
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_a_group_that_moves_about(seed: int) -> None:
     cluster = Cluster(seed)
     random = cluster.random

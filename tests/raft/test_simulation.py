@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from tests.raft.simulation import run_seed
+from tests.support.tier import is_quick
 
-SEEDS = 300
+SEEDS = 120 if is_quick() else 300
 GROUP = 60
 MUST_HAPPEN = (
     "elections",

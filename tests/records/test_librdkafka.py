@@ -55,13 +55,13 @@ class MockBroker:
 
     def __init__(self) -> None:
         self._owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused"})
-        [broker] = self._owner.list_topics(timeout=10).brokers.values()
+        [broker] = self._owner.list_topics(timeout=60).brokers.values()
         self.address = f"{broker.host}:{broker.port}"
-        self._socket = socket.create_connection((broker.host, broker.port), timeout=10)
+        self._socket = socket.create_connection((broker.host, broker.port), timeout=60)
 
     def create_topic(self, topic: str) -> None:
         """The mock broker creates a topic when it is asked about it."""
-        self._owner.list_topics(topic, timeout=10)
+        self._owner.list_topics(topic, timeout=60)
 
     def ask(self, request: Request[T], version: int, answer: type[T]) -> T:
         self._socket.sendall(b"".join(encode_request(request, version, 1, "test")))

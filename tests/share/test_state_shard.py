@@ -16,6 +16,7 @@ from barnabas.wire.messages import initialize_share_group_state as initialize_me
 from barnabas.wire.messages import read_share_group_state as read_messages
 from barnabas.wire.messages import read_share_group_state_summary as summary_messages
 from barnabas.wire.messages import write_share_group_state as write_messages
+from tests.support.tier import examples
 
 TOPIC = bytes(range(16))
 AVAILABLE, DONE, ARCHIVED = RecordState.AVAILABLE, RecordState.ACKNOWLEDGED, RecordState.ARCHIVED
@@ -233,7 +234,7 @@ def test_a_snapshot_replaces_the_records_before_it() -> None:
     assert replayed == shell.shard.image
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_failures_are_undone(seed: int) -> None:
     """Whatever fails and in which order: the image is that of the log, and so is what is read."""
     chance = random.Random(seed)

@@ -129,5 +129,5 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
 
 
 def examples(usual: int) -> int:
-    """How many examples Hypothesis tries: few in `make test`, which tries the same every time."""
+    """How many examples or seeds are tried: few in `make test`, which tries the same every time."""
     return max(5, usual // 5) if is_quick() else usual

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
+from tests.support.steps import at_most_steps
 
 atoms = st.sampled_from(
     ["a", "b", "-", ".", "[ab]", "[^a]", "[]a]", "[a-]", r"\d", r"\W", r"\.", r"[\d.]"]
@@ -62,11 +63,11 @@ def test_what_is_no_pattern(pattern: str) -> None:
         IdPattern(pattern)
 
 
-@pytest.mark.timeout(10)
 @pytest.mark.parametrize("pattern", ["(a+)+", "(a|a)*", "(a*)*b", "a*a*a*a*a*a*b", "(.*a){12}"])
 def test_no_pattern_takes_for_ever(pattern: str) -> None:
     text = "a" * 2_000
-    assert not IdPattern(pattern).matches(text + "!")
+    with at_most_steps(1_000_000):
+        assert not IdPattern(pattern).matches(text + "!")
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -12,6 +12,7 @@ from barnabas.client.admin.balance import (
 )
 from barnabas.client.admin.placement import NodeLocation
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from tests.support.tier import examples
 
 Assignment = dict[TopicPartition, list[int]]
 Loads = dict[TopicPartition, PartitionLoad]
@@ -38,7 +39,7 @@ def racks_used(replicas: list[int], where: list[NodeLocation]) -> int:
     return len({rack[each] for each in replicas if each in rack})
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(examples(150)))
 def test_random_clusters(seed: int) -> None:
     random = Random(seed)
     count = random.randint(1, 7)

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -30,12 +30,9 @@ from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.broker.quorum.member import free_ports
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 async def open_to(broker: FakeBroker) -> BrokerConnection:

@@ -1,8 +1,6 @@
 """Finding the right broker, and telling why it cannot be found."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
 
 import pytest
 
@@ -25,10 +23,7 @@ from barnabas.wire.messages.metadata import (
     MetadataResponseBroker,
 )
 from tests.client.fake_broker import FakeBroker
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
+from tests.client.patient_time import run
 
 
 def test_a_dead_bootstrap_address_is_passed_over() -> None:

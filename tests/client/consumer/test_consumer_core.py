@@ -1,9 +1,8 @@
 """Positions, seeking, and answers that come too late or broken."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from copy import copy
-from typing import Any
 
 import pytest
 
@@ -29,12 +28,9 @@ from barnabas.wire.messages.list_offsets import (
 from barnabas.wire.messages.metadata import MetadataRequest, MetadataResponse
 from tests.client.core_consumer import CoreConsumer
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 
 T0 = TopicPartition("t", 0)
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 def batch(first: int, last: int, *, control: bool = False) -> bytes:
@@ -235,7 +231,7 @@ def test_a_leader_that_moved_is_looked_for() -> None:
             logs.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
             async with CoreConsumer(cluster) as consumer:
                 await consumer.assign({T0: 0})
-                assert await consumer.poll() == []
+                assert await consumer.poll(200) == []
                 logs.error = ErrorCode.NONE
                 assert await read(consumer, 5) == [0, 1, 2, 3, 4]
 

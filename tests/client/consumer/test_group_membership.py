@@ -34,7 +34,7 @@ class Member:
     """Reads in a task of its own until it is told to stop."""
 
     def __init__(self, cluster: ClusterClient, group: str, topic: str) -> None:
-        self.source = CoreConsumer(cluster, [topic], group_id=group, session_timeout_ms=6_000)
+        self.source = CoreConsumer(cluster, [topic], group_id=group, session_timeout_ms=45_000)
         self.source.member._heartbeat_interval_ms = 100
         self.values: list[int] = []
         self._stopping = asyncio.Event()
@@ -165,7 +165,7 @@ def test_what_is_rolled_back_while_the_group_rebalances_is_read_again(bootstrap:
             async with CoreConsumer(
                 cluster, [topic], group_id=group, commit_interval_ms=None
             ) as consumer:
-                assert len(await consumer.poll()) == 10
+                assert len(await consumer.poll(60_000)) == 10
                 member = consumer.member
                 join, joined, go_on = member.join, asyncio.Event(), asyncio.Event()
 
@@ -192,7 +192,7 @@ def test_a_poll_that_is_cancelled_while_partitions_go_is_no_obstacle(bootstrap: 
             topic = await topic_with(cluster, 1, 1)
             consumer = CoreConsumer(cluster, [topic], group_id=f"g-{topic}")
             async with consumer:
-                assert len(await consumer.poll()) == 1
+                assert len(await consumer.poll(60_000)) == 1
                 committing = asyncio.Event()
 
                 async def hang() -> None:

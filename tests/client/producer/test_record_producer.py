@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -30,13 +29,10 @@ from barnabas.wire.messages.produce import (
     TopicProduceResponse,
 )
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 from tests.support.wait import wait_until_async
 
 Judge = Callable[[TopicPartition, list[bytes]], int]
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class Store:

@@ -2,7 +2,6 @@
 
 # ruff: noqa: PT012 - what a transaction does is a block
 import asyncio
-from collections.abc import Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,14 +52,11 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from tests.client.fake_broker import FakeBroker
+from tests.client.patient_time import run
 from tests.support.wait import wait_until_async
 
 CLASSIC, IMPLICIT = 1, 2
 both = pytest.mark.parametrize("level", [CLASSIC, IMPLICIT])
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 120))
 
 
 class Coordinator:

@@ -1,6 +1,5 @@
 """What the assignors promise, for any group."""
 
-import time
 from collections import Counter
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from barnabas.groups.assignors import CONSUMER_ASSIGNORS, RangeAssignor, UniformAssignor
 from barnabas.groups.modern.assignment import Partitions, count_of
 from barnabas.groups.modern.assignor import Assignor, GroupSpec, MemberSpec, no_racks
+from tests.support.steps import at_most_steps
 from tests.support.tier import examples
 
 TOPICS = [bytes([number]) * 16 for number in range(1, 6)]
@@ -139,7 +139,7 @@ def test_range_gives_the_same_partitions_of_equal_topics() -> None:
 
 
 @pytest.mark.parametrize("assignor", CONSUMER_ASSIGNORS.values(), ids=lambda each: each.name)
-def test_a_large_group_takes_little_time(assignor: Assignor) -> None:
+def test_a_large_group_takes_little_work(assignor: Assignor) -> None:
     """1,000 partitions and 100 members, with equal and with different subscriptions."""
     topics = [number.to_bytes(16) for number in range(100)]
     alike = [frozenset(topics)] * 100
@@ -147,9 +147,8 @@ def test_a_large_group_takes_little_time(assignor: Assignor) -> None:
     for subscriptions in (alike, mixed):
         members = {f"m{i}": MemberSpec(each, {}) for i, each in enumerate(subscriptions)}
         group = GroupSpec(members, dict.fromkeys(topics, 10))
-        began = time.process_time()
-        targets = assignor.assign(group)
-        assert time.process_time() - began < 0.5  # 5 to 30 ms; much more on a busy machine
+        with at_most_steps(1_000_000):
+            targets = assignor.assign(group)
         assert Counter(pairs(targets)).most_common(1)[0][1] == 1
 
 

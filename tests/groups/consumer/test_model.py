@@ -21,6 +21,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from tests.groups.consumer.shell import ConsumerShell
 from tests.groups.fake_topics import FakeTopics
+from tests.support.tier import examples
 
 SESSION_MS = 10_000
 REBALANCE_MS = 20_000
@@ -258,7 +259,7 @@ def run(seed: int) -> None:
     world.check_settled()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_a_group_in_trouble(seed: int) -> None:
     run(seed)
 

@@ -34,6 +34,7 @@ from tests.groups.consumer.test_model import REBALANCE_MS, REVOKED_WITHIN_MS, SE
 from tests.groups.fake_topics import FakeTopics
 from tests.groups.migration.test_migration import encoded
 from tests.groups.shell import Protocols
+from tests.support.tier import examples
 
 CONFIG: GroupConfig = changed(test_model.CONFIG, group_initial_rebalance_delay_ms=100)
 TOPICS = {"t": 6, "u": 3}
@@ -350,7 +351,7 @@ def run(seed: int) -> None:
     world.check_settled()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_a_group_in_migration(seed: int) -> None:
     run(seed)
 
