@@ -121,33 +121,33 @@ def test_whose_tokens_they_are(cluster: SaslCluster) -> None:
 def test_rights_to_see_and_create_tokens_of_others(cluster: SaslCluster) -> None:
     with barnabas.Admin(cluster.bootstrap) as admin:
         rules = [
-            AclBinding("User:carol", "CREATE_TOKENS", "USER", "User:alice"),
-            AclBinding("User:carol", "DESCRIBE_TOKENS", "USER", "User:alice"),
+            AclBinding("User:alice", "CREATE_TOKENS", "USER", "User:carol"),
+            AclBinding("User:alice", "DESCRIBE_TOKENS", "USER", "User:carol"),
         ]
         admin.create_acls(rules)
-    with barnabas.Admin(cluster.sasl_bootstrap, security=as_user("alice")) as alice:
-        own = alice.create_delegation_token()
-    known_everywhere(cluster, own.token_id)
     with barnabas.Admin(cluster.sasl_bootstrap, security=as_user("carol")) as carol:
+        own = carol.create_delegation_token()
+    known_everywhere(cluster, own.token_id)
+    with barnabas.Admin(cluster.sasl_bootstrap, security=as_user("alice")) as alice:
 
         def may_create() -> bool:
             with suppress(NotAuthorized):
-                made.append(carol.create_delegation_token(owner="alice"))
+                made.append(alice.create_delegation_token(owner="carol"))
             return bool(made)
 
         made: list[DelegationToken] = []
         wait_until(may_create, "the rule is not known")
-        assert (made[0].owner, made[0].requester) == ("User:alice", "User:carol")
+        assert (made[0].owner, made[0].requester) == ("User:carol", "User:alice")
         known_everywhere(cluster, made[0].token_id)
         seen: dict[str, DelegationToken] = {}
 
         def may_see() -> bool:
-            seen.update({each.token_id: each for each in carol.delegation_tokens()})
+            seen.update({each.token_id: each for each in alice.delegation_tokens()})
             return own.token_id in seen
 
         wait_until(may_see, "the rule is not known")
         assert seen[own.token_id].hmac == b"", "who may see a token does not get to use it"
-        assert carol.delegation_tokens(owners=["nobody"]) == []
+        assert alice.delegation_tokens(owners=["nobody"]) == []
 
 
 def test_no_client_says_who_it_is(cluster: SaslCluster) -> None:

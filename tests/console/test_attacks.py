@@ -99,7 +99,7 @@ def test_a_page_of_another_site_reads_and_changes_nothing(
     wait_until(lambda: any("frame-ancestors" in each or "frame" in each for each in complaints))
     frame = next(each for each in page.frames if each.parent_frame and not each.name)
     assert frame.locator("#app").count() == 0
-    assert topics(console) == ["orders"]
+    assert not {"by-form", "by-script"} & set(topics(console))
     page.close()
     server.close()
 
