@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import tier
+from tests.support import groups, tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
 
@@ -88,21 +88,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         tier.set_quick()
+    config.option.loadscopereorder = False  # xdist would begin with the groups of most tests
     settings.load_profile("quick" if tier.is_quick() else "all")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share something of their module run in one worker: four would start it each."""
+    """Tests that share something run in one worker: four would start it each."""
     if tier.is_quick():
         items[:], left = tier.split(items)
         config.hook.pytest_deselected(items=left)
     seed = config.getoption("--shuffle")
     if seed is not None:
         _shuffle(items, seed)
-    for item in items:
-        if isinstance(item, pytest.Function) and _shares(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    groups.assign_groups(items)
 
 
 def _shuffle(items: list[pytest.Item], seed: str) -> None:
@@ -116,13 +115,6 @@ def _shuffle(items: list[pytest.Item], seed: str) -> None:
     for tests in shuffled:
         draw.shuffle(tests)
     items[:] = [item for tests in shuffled for item in tests]
-
-
-def _shares(item: pytest.Function) -> bool:
-    if item.get_closest_marker("xdist_group") is not None:
-        return False
-    found = item._fixtureinfo.name2fixturedefs.values()
-    return any(fixtures[-1].scope == "module" for fixtures in found)
 
 
 @pytest.hookimpl(wrapper=True)

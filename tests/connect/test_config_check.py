@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
         ("fine", None, ""),
         ("raises", "connector.class", "OSError: no such device"),
         ("ends", "connector", "ended with exit code 7: the class has had enough"),
-        ("hangs", "connector", "took more than 6 s"),
+        pytest.param("hangs", "connector", "took more than 6 s", marks=pytest.mark.long),
     ],
 )
 def test_a_class_of_the_user_s(folder: Path, path: str, setting: str | None, said: str) -> None:

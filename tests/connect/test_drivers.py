@@ -16,7 +16,7 @@ from tests.support.postgres import Postgres
 from tests.support.wait import wait_until
 
 pytestmark = [
-    pytest.mark.xdist_group("spark-processes"),
+    pytest.mark.drivers,
     pytest.mark.timeout(600),
     pytest.mark.long,
 ]

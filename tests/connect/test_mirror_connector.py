@@ -19,7 +19,7 @@ from tests.support.wait import wait_until
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.xdist_group("spark-processes"),
+    pytest.mark.drivers,
     pytest.mark.timeout(600),
 ]
 SPARK_S = 180.0

@@ -72,7 +72,7 @@ def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[ps
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group("spark-processes")
+@pytest.mark.drivers
 def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
     demo = start(tmp_path, "--minutes", "12", "--seconds", "6", "--rate", "200")
     output, _ = demo.communicate(timeout=590)
@@ -92,6 +92,7 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "numbers", [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]], ids=["SIGTERM", "SIGINT twice"]
 )
+@pytest.mark.long
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list[int]) -> None:
     demo = start(tmp_path)
     children = wait_for_processes(demo, "node.id=3", "bin/postgres", "pipelines.py")
@@ -103,6 +104,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list
     assert_nothing_left(tmp_path, children)
 
 
+@pytest.mark.long
 def test_a_cluster_that_dies_fails_the_demo(tmp_path: Path) -> None:
     demo = start(tmp_path)
     children = wait_for_processes(demo, "node.id=3", "pipelines.py")

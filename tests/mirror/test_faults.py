@@ -58,6 +58,7 @@ def values_in(end: ClusterEnd) -> list[str]:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.long
 def test_a_target_without_room_and_then_without_a_network() -> None:
     problems = Problems()
     with Cluster(1) as a, Cluster(1, network=True) as b:

@@ -15,6 +15,8 @@ from barnabas.spark.pipelines.postgres.connection import DatabaseError
 from tests.changes.postgres.conftest import Read
 from tests.support.postgres import Postgres
 
+pytestmark = pytest.mark.long  # a server that does not answer is waited for
+
 SILENT = r"no answer for \d+ s, and new connections time out"
 
 

@@ -239,7 +239,6 @@ def run(spark: SparkSession, defined: Pipeline, servers: str, folder: Path) -> N
         each.wait()
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_batch_that_fails_halfway_is_sent_again_with_the_same_keys(
     spark: SparkSession, tmp_path: Path, server: HttpServer
 ) -> None:
@@ -265,7 +264,6 @@ def test_a_batch_that_fails_halfway_is_sent_again_with_the_same_keys(
     assert len(set.union(*keys.values())) == 6
 
 
-@pytest.mark.xdist_group("spark")
 def test_what_is_refused_goes_to_dead_letters_or_stops_the_pipeline(
     spark: SparkSession, tmp_path: Path, server: HttpServer, bootstrap: str, topic: str
 ) -> None:

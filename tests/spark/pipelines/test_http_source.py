@@ -185,7 +185,6 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
             load(tmp_path / "p.sql")
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_pipeline_gets_what_was_sent(
     spark: SparkSession, tmp_path: Path, bootstrap: str, topic: str
 ) -> None:

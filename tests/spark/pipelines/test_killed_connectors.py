@@ -22,7 +22,7 @@ from barnabas.spark.pipelines import (
 from tests.support.wait import wait_until
 
 pytestmark = [
-    pytest.mark.xdist_group("spark-processes"),
+    pytest.mark.drivers,
     pytest.mark.timeout(600),
     pytest.mark.long,
 ]

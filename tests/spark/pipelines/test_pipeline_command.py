@@ -15,7 +15,7 @@ import barnabas
 from tests.cli.conftest import Cli
 from tests.support.wait import wait_until
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
+pytestmark = pytest.mark.drivers
 
 
 @pytest.fixture

@@ -30,8 +30,6 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.testing import START, Record, running
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 AVRO = json.dumps(
     {
         "type": "record",

@@ -15,7 +15,7 @@ from barnabas.spark.pipelines.http.refused_rows import Refused, send_refused
 from barnabas.spark.pipelines.operations.versions import make_topics
 from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
+pytestmark = pytest.mark.drivers
 
 PASSWORD = "correct horse battery"
 RIGHTS = (

@@ -10,7 +10,11 @@ import pytest
 from tests.spark.remote import connect_client
 from tests.support.broker import BrokerProcess
 
-pytestmark = [pytest.mark.xdist_group("spark-connect"), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.xdist_group("spark-connect"),  # one server for both files
+    pytest.mark.drivers,
+    pytest.mark.timeout(400),
+]
 
 
 def test_everything_works_but_the_name_kafka(

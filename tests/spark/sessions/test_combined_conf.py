@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from barnabas.spark.sessions.combined_conf import combined
 
 PROGRAM = """
@@ -39,6 +41,7 @@ def test_jvm_options_and_lists_add_up_and_others_are_replaced() -> None:
     ) == {"spark.executor.extraJavaOptions": "-Da=1 -Db=2", "spark.jars": "a,b,c", "spark.x": "2"}
 
 
+@pytest.mark.drivers
 def test_options_of_user_pipeline_and_log_are_all_there(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False

@@ -24,7 +24,7 @@ spark.stop()
 """
 
 
-@pytest.mark.xdist_group("spark-processes")
+@pytest.mark.drivers
 def test_secrets_are_not_on_the_command_line() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True

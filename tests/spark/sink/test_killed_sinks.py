@@ -22,7 +22,7 @@ from barnabas.spark.sink.commit_log import PREFIX
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(300)]
 
 RECORDS = 2_000
 PARTITIONS = 2
