@@ -17,7 +17,7 @@ from tests.support.wait import wait_until
 
 pytestmark = [
     pytest.mark.drivers,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
     pytest.mark.long,
 ]
 

@@ -20,7 +20,7 @@ from tests.support.wait import wait_until
 pytestmark = [
     pytest.mark.long,
     pytest.mark.drivers,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 SPARK_S = 180.0
 """How long a Spark may take on a starved machine."""

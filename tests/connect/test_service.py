@@ -18,7 +18,7 @@ from tests.examples.documents import ROOT, run, steps
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.drivers, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -99,7 +99,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list
     for number in numbers:
         time.sleep(0.2)
         demo.send_signal(number)
-    output, _ = demo.communicate(timeout=60)
+    output, _ = demo.communicate(timeout=300)
     assert demo.returncode == 130, output
     assert_nothing_left(tmp_path, children)
 
@@ -110,7 +110,7 @@ def test_a_cluster_that_dies_fails_the_demo(tmp_path: Path) -> None:
     children = wait_for_processes(demo, "node.id=3", "pipelines.py")
     (supervisor,) = [child for child in children if "--nodes" in command_line(child)]
     supervisor.kill()
-    output, _ = demo.communicate(timeout=60)
+    output, _ = demo.communicate(timeout=300)
     assert demo.returncode == 1, output
     assert "error: `barnabas server --nodes` has ended with -9" in output
     assert_nothing_left(tmp_path, children)

@@ -35,8 +35,6 @@ QUICK_PIPELINES = (
     # `barnabas pipeline run` in a process that is killed
     "spark/pipelines/test_etl.py::test_a_driver_is_killed_in_the_middle",
     # Connectors in a connect service
-    "connect/test_service.py::test_the_api_has_the_shapes_of_kafka_connect",
-    "connect/test_service.py::test_errors_have_the_shapes_of_kafka_connect",
     "connect/test_service.py::test_plugins_and_loggers",
     "connect/test_service.py::test_requests_that_are_none_are_answered",
     "connect/test_service.py::test_connectors_run_pause_and_fail_alone",

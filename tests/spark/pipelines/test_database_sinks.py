@@ -355,7 +355,7 @@ def test_in_sql(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_pipeline_writes_each_row_once_also_when_batches_fail(
     spark: SparkSession, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

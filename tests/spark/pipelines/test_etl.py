@@ -40,8 +40,9 @@ from barnabas.spark.pipelines.parquet.table import ParquetTable
 from tests.cli.conftest import Cli
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT
+from tests.support.wait import LIMIT_S
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 EVENT = "id BIGINT, at TIMESTAMP"
 
@@ -93,7 +94,7 @@ def times(table: Path) -> list[pa.DataType]:
 def records(bootstrap: str, topics: list[str], count: int) -> list[barnabas.Message]:
     """So many records, or more if there are more by then."""
     found: list[barnabas.Message] = []
-    deadline = monotonic() + 60
+    deadline = monotonic() + LIMIT_S
     with barnabas.Consumer(bootstrap, topics) as consumer:
         while len(found) < count and monotonic() < deadline:
             found += consumer.poll(timeout_s=1)
@@ -216,7 +217,7 @@ def cli(bootstrap: str) -> Iterator[Cli]:
     command.end()
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_driver_is_killed_in_the_middle(
     cli: Cli, spark: SparkSession, topic: str, producer: barnabas.Producer, tmp_path: Path
 ) -> None:

@@ -283,7 +283,7 @@ def test_what_is_refused_goes_to_dead_letters_or_stops_the_pipeline(
 
     run(spark, defined(topic), bootstrap, tmp_path)
     with barnabas.Consumer(bootstrap, topic) as consumer:
-        (letter,) = consumer.poll(timeout_s=30)
+        (letter,) = consumer.poll(timeout_s=120)
     assert letter.value == b'{"id":1}'
     headers = dict(letter.headers)
     assert b"it answers 422" in (headers["__connect.errors.exception.message"] or b"")

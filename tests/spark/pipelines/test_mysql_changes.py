@@ -15,7 +15,7 @@ from barnabas.spark.pipelines import (
 )
 from tests.support.mariadb import MariaDb
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_copy_of_a_table(mariadb: MariaDb, spark: SparkSession, tmp_path: Path) -> None:

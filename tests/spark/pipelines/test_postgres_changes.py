@@ -32,7 +32,7 @@ from tests.spark.pipelines.test_etl import records
 from tests.support.broker import BrokerProcess
 from tests.support.postgres import Postgres
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 ACCOUNTS = "id BIGINT, name STRING, balance DECIMAL(38, 20)"
 

@@ -274,7 +274,7 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], complaint: str) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "sleep"), [("mysql", "SLEEP(30)"), ("postgresql", "pg_sleep(30)")]
+    ("kind", "sleep"), [("mysql", "SLEEP(300)"), ("postgresql", "pg_sleep(300)")]
 )
 def test_a_server_that_does_not_answer(
     kind: str, sleep: str, request: pytest.FixtureRequest

@@ -19,7 +19,7 @@ from tests.support.broker import BrokerProcess
 pytestmark = [
     pytest.mark.xdist_group("spark-connect"),  # one server for both files
     pytest.mark.drivers,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
 ]
 
 SPEC = """
