@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import tier
+from tests.support import groups, tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
 from tests.support.progress import Progress
@@ -89,6 +89,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
         tier.set_quick()
+    config.option.loadscopereorder = False  # xdist would begin with the groups of most tests
     settings.load_profile("quick" if tier.is_quick() else "all")
     if config.getoption("--by-area") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress())
@@ -96,7 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share something of their module run in one worker: four would start it each."""
+    """Tests that share something run in one worker: four would start it each."""
     quick, rest = tier.split(items)
     if tier.is_quick() or config.getoption("--rest"):
         items[:], left = (quick, rest) if tier.is_quick() else (rest, quick)
@@ -104,9 +105,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seed = config.getoption("--shuffle")
     if seed is not None:
         _shuffle(items, seed)
-    for item in items:
-        if isinstance(item, pytest.Function) and _shares(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    groups.assign_groups(items)
 
 
 def _shuffle(items: list[pytest.Item], seed: str) -> None:
@@ -120,13 +119,6 @@ def _shuffle(items: list[pytest.Item], seed: str) -> None:
     for tests in shuffled:
         draw.shuffle(tests)
     items[:] = [item for tests in shuffled for item in tests]
-
-
-def _shares(item: pytest.Function) -> bool:
-    if item.get_closest_marker("xdist_group") is not None:
-        return False
-    found = item._fixtureinfo.name2fixturedefs.values()
-    return any(fixtures[-1].scope == "module" for fixtures in found)
 
 
 @pytest.hookimpl(wrapper=True)

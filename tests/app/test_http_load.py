@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 import barnabas
 from tests.broker.quorum.member import free_ports
@@ -44,6 +45,7 @@ CUSTOMERS = 10
 EACH = 25
 
 
+@pytest.mark.long
 def test_each_request_is_a_record_and_each_record_is_handled_once(
     app_broker: barnabas.Cluster, topic: str, tmp_path: Path
 ) -> None:

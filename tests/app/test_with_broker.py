@@ -312,5 +312,12 @@ def test_a_handler_that_cancels_its_own_task_ends_the_application_with_an_error(
         task.cancel()
         await asyncio.sleep(60)
 
+    noticed: list[BaseException] = []
+
+    async def run_until_it_fails() -> None:
+        async with app.started():
+            noticed.append(await wait_until_async(lambda: app.failure))
+
     with pytest.raises(Cancelled):
-        asyncio.run(run_until(app, lambda: False))
+        asyncio.run(run_until_it_fails())
+    assert noticed, "it has to end by itself, not only when it is stopped"

@@ -56,7 +56,7 @@ class Service:
         given = {"Content-Type": "application/json"} | (headers or {})
         request = urllib.request.Request(self.url + path, data, given, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return _answer(answer.status, answer.read(), answer.headers)
         except urllib.error.HTTPError as error:
             return _answer(error.code, error.read(), error.headers)
@@ -67,7 +67,7 @@ class Service:
         return found.body
 
     def wait_until_ready(self) -> None:
-        wait_until(lambda: self.call("GET", "/health").status == 200, self.said, timeout_s=170)
+        wait_until(lambda: self.call("GET", "/health").status == 200, self.said, timeout_s=300)
 
     def wait_for_state(self, name: str, state: str) -> None:
         def has_it() -> bool:
@@ -104,7 +104,7 @@ class Service:
     def stop(self) -> int:
         """SIGTERM; returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(60)
+        return self.process.wait(300)
 
     def close(self) -> None:
         """End whatever is left."""

@@ -16,8 +16,8 @@ from tests.support.postgres import Postgres
 from tests.support.wait import wait_until
 
 pytestmark = [
-    pytest.mark.xdist_group("spark-processes"),
-    pytest.mark.timeout(600),
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
     pytest.mark.long,
 ]
 

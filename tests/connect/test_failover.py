@@ -11,7 +11,7 @@ from tests.connect.service import Service, drivers_in
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from tests.support.wait import wait_until
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.xdist_group("spark-processes"),
-    pytest.mark.timeout(600),
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
 ]
 SPARK_S = 180.0
 """How long a Spark may take on a starved machine."""

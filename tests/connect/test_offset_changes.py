@@ -71,7 +71,14 @@ def test_a_change_that_was_cut_off_can_be_repeated(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("point", ["before the reset", "between two", "after the reset"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("before the reset", marks=pytest.mark.long),
+        "between two",
+        pytest.param("after the reset", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
 def test_a_change_that_was_cut_off_is_finished_by_the_next_leader(
     broker: BrokerProcess, tmp_path: Path, method: str, point: str

@@ -7,7 +7,12 @@ from barnabas.errors import BarnabasError
 from tests.support.http_server import HttpServer
 
 
-@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"\xff\xfe\xfa", b"[" * 200_000])
+# An id as long as the last body would be in the environment of every process that is started.
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>Welcome</html>", b"\xff\xfe\xfa", b"[" * 200_000],
+    ids=["html", "bytes", "deep"],
+)
 def test_an_answer_that_is_not_json_is_said(body: bytes) -> None:
     server = HttpServer(lambda _: (200, body))
     try:

@@ -11,7 +11,7 @@ from tests.connect.service import Service, drivers_in
 from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 PASSWORD = "correct horse battery"
 RIGHTS = (
@@ -57,7 +57,7 @@ def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
             with barnabas.Consumer(
                 servers, "numbers", value_format="json", security=cluster.security
             ) as consumer:
-                first = wait_until(lambda: consumer.poll(1), service.said, timeout_s=60)
+                first = wait_until(lambda: consumer.poll(1), service.said)
             assert first[0].value == {"id": 0}
             for process in psutil.Process(service.process.pid).children(recursive=True):
                 assert PASSWORD not in command_line(process)

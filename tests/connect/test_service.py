@@ -19,7 +19,7 @@ from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

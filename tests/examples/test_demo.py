@@ -72,7 +72,7 @@ def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[ps
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.xdist_group("spark-processes")
+@pytest.mark.drivers
 def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
     demo = start(tmp_path, "--minutes", "12", "--seconds", "6", "--rate", "200")
     output, _ = demo.communicate(timeout=590)
@@ -92,23 +92,25 @@ def test_the_demo_keeps_its_promises(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "numbers", [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]], ids=["SIGTERM", "SIGINT twice"]
 )
+@pytest.mark.long
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path: Path, numbers: list[int]) -> None:
     demo = start(tmp_path)
     children = wait_for_processes(demo, "node.id=3", "bin/postgres", "pipelines.py")
     for number in numbers:
         time.sleep(0.2)
         demo.send_signal(number)
-    output, _ = demo.communicate(timeout=60)
+    output, _ = demo.communicate(timeout=300)
     assert demo.returncode == 130, output
     assert_nothing_left(tmp_path, children)
 
 
+@pytest.mark.long
 def test_a_cluster_that_dies_fails_the_demo(tmp_path: Path) -> None:
     demo = start(tmp_path)
     children = wait_for_processes(demo, "node.id=3", "pipelines.py")
     (supervisor,) = [child for child in children if "--nodes" in command_line(child)]
     supervisor.kill()
-    output, _ = demo.communicate(timeout=60)
+    output, _ = demo.communicate(timeout=300)
     assert demo.returncode == 1, output
     assert "error: `barnabas server --nodes` has ended with -9" in output
     assert_nothing_left(tmp_path, children)

@@ -56,6 +56,7 @@ def test_every_service_has_a_test_and_fits_on_a_page() -> None:
 
 
 @pytest.mark.parametrize("checker", ["mypy --strict --config-file=", "basedpyright --level error"])
+@pytest.mark.long
 def test_services_have_types(checker: str, directory: Path) -> None:
     name, *options = checker.split()
     program = Path(sys.executable).with_name(name)

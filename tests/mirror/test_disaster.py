@@ -106,7 +106,7 @@ def assert_in_order(read: list[tuple[int, str]]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_cluster_dies_and_comes_back() -> None:
     with Cluster(1) as a, Cluster(1) as b:
         for cluster in (a, b):

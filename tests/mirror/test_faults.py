@@ -57,7 +57,8 @@ def values_in(end: ClusterEnd) -> list[str]:
     return [(value or b"").decode() for _, _, _, value, _ in records_of(end, TOPIC)]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
+@pytest.mark.long
 def test_a_target_without_room_and_then_without_a_network() -> None:
     problems = Problems()
     with Cluster(1) as a, Cluster(1, network=True) as b:
@@ -296,7 +297,7 @@ def _rehearse(nodes: int, killed: tuple[int, ...]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_cluster_dies_under_load_and_everything_returns() -> None:
     _rehearse(1, ())
 

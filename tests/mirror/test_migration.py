@@ -181,7 +181,7 @@ def barnabas_cluster() -> Iterator[str]:
         yield cluster.bootstrap_servers
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_clients_move_between_clusters_and_back() -> None:
     with barnabas_cluster() as old, barnabas_cluster() as new:
         rehearse(old, new)

@@ -36,7 +36,7 @@ def start(ends: Ends, topic: str, folder: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_killed_mirror_goes_on_without_its_checkpoint(
     ends: Ends, topic: str, tmp_path: Path
 ) -> None:
@@ -86,7 +86,7 @@ def test_a_killed_mirror_goes_on_without_its_checkpoint(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_mirror_ends_with_its_spark(ends: Ends, topic: str, tmp_path: Path) -> None:
     a, b = ends
     make_topic(a, topic)

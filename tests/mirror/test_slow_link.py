@@ -98,6 +98,7 @@ def test_a_distant_target_gets_what_the_link_carries(
     assert records_of(ends[1], topic) == records_of(ends[0], topic)
 
 
+@pytest.mark.long
 def test_a_link_of_100_kb_a_second_carries_everything_once(
     ends: tuple[ClusterEnd, ClusterEnd], topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

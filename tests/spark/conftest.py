@@ -1,7 +1,6 @@
-"""One Spark session for all, and topics of each test's own.
+"""One Spark session for all tests of a worker, and topics of each test's own.
 
-Tests with Spark are in two groups of pytest-xdist, so that two workers share them: `spark`, most of
-which use the one session, and `spark-processes`, which start pipelines in processes of their own.
+`tests/support/groups.py` deals the files whose tests use the session out to few workers.
 """
 
 import secrets
@@ -15,7 +14,10 @@ import barnabas
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.spark.cluster import connection
 from barnabas.spark.testing import quick_session
+from tests.changes.mysql.conftest import LOGGED
 from tests.spark.fate import World
+from tests.support.mariadb import MariaDb
+from tests.support.postgres import Postgres
 
 Read = Callable[..., DataFrame]
 
@@ -26,6 +28,38 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    server = Postgres(wal_level="logical")
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres(postgres_server: Postgres) -> Iterator[str]:
+    """The address of a database of the test's own."""
+    name = f"db_{secrets.token_hex(4)}"
+    with postgres_server.connect() as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield f"postgresql://postgres@/{name}?host={postgres_server.folder}"
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDb]:
+    server = MariaDb(*LOGGED)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def mariadb(mariadb_server: MariaDb) -> MariaDb:
+    """With nothing in its database `shop`."""
+    mariadb_server.execute("DROP DATABASE shop")
+    mariadb_server.execute("CREATE DATABASE shop")
+    return mariadb_server
 
 
 @pytest.fixture(scope="module", autouse=True)

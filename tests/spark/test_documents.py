@@ -5,13 +5,10 @@ But for a cluster of Spark: that is in test_spark_cluster.
 
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, run, steps
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_every_snippet_runs(

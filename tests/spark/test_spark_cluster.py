@@ -21,7 +21,7 @@ from tests.spark.sink.test_killed_sinks import RECORDS, check, start
 from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
 
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """What the JVMs do not compile well they start with sooner: nothing here runs for long."""

@@ -3,7 +3,8 @@
 A folder that is not listed in `EXTRACTS` is quick as a whole. Of a listed folder `make test` runs
 only the tests named there: those that prove the most per second. A test anywhere that takes long
 is marked with `@pytest.mark.long`, and a test that needs the machine to itself with
-`@pytest.mark.alone`: those run one by one after all others.
+`@pytest.mark.alone`: those run one by one after all others. Of the tests with a real Spark, `make
+test` runs those in `quick_pipelines.py`.
 
 `pytest` alone runs everything it is given; `pytest --quick` leaves out what `make test` does.
 """
@@ -12,6 +13,8 @@ import os
 from collections.abc import Iterable, Mapping
 
 import pytest
+
+from tests.support.quick_pipelines import QUICK_PIPELINES
 
 _VARIABLE = "BARNABAS_TEST_QUICK"
 
@@ -90,6 +93,11 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_what_was_aborted_is_never_seen",
         "test_who_wants_stable_offsets_waits_for_the_transaction",
     ),
+    # Every command of a page is a process.
+    "examples/test_documents.py": (
+        "test_every_snippet_about_clusters_runs_with_three_nodes[README.md]",
+        "test_every_snippet_runs[monitoring.md]",
+    ),
 }
 """Folders or files below tests/, and the tests that `make test` runs of each, by node id."""
 
@@ -124,8 +132,21 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
     left: list[pytest.Item] = []
     for item in items:
         is_long = item.get_closest_marker("long") is not None
-        (kept if not is_long and is_in_quick_tier(item.nodeid) else left).append(item)
+        is_kept = not is_long and is_in_quick_tier(item.nodeid) and not _is_left_pipeline(item)
+        (kept if is_kept else left).append(item)
     return kept, left
+
+
+def needs_session(item: pytest.Item) -> bool:
+    """Whether it uses the Spark session that tests of a worker share."""
+    return isinstance(item, pytest.Function) and "spark" in item.fixturenames
+
+
+def _is_left_pipeline(item: pytest.Item) -> bool:
+    if not needs_session(item) and item.get_closest_marker("drivers") is None:
+        return False
+    inside = item.nodeid.removeprefix("tests/")
+    return not any(_begins(inside, each) for each in QUICK_PIPELINES)
 
 
 def examples(usual: int) -> int:

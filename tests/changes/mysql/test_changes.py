@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pymysql
+import pytest
 
 from barnabas.changes.events import Change, TransactionEnd
 from barnabas.changes.mysql.changes import MySqlChanges
@@ -140,6 +141,7 @@ def test_replayed_transactions_give_the_database(
     assert replica.shown() == present(settings())
 
 
+@pytest.mark.long
 def test_a_limit_keeps_transactions_whole(run: Execute, read: Read) -> None:
     run("CREATE TABLE a (id int PRIMARY KEY)")
     changes = read(snapshot__mode="no_data")
@@ -157,6 +159,7 @@ def test_a_limit_keeps_transactions_whole(run: Execute, read: Read) -> None:
     assert max(sizes) <= 90, sizes
 
 
+@pytest.mark.long
 def test_a_reader_that_is_killed_again_and_again(
     run: Execute, server: MariaDb, database: str, settings: Settings, tmp_path: Path
 ) -> None:
@@ -199,6 +202,7 @@ def test_a_reader_that_is_killed_again_and_again(
             process.kill()
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed() -> None:
     """Nothing comes twice or is missing, and the log goes on in another file."""
     server = MariaDb(*LOGGED, "--sync-binlog=1")

@@ -52,6 +52,7 @@ def test_a_log_that_was_purged(run: Execute, read: Read) -> None:
         ),
     ],
 )
+@pytest.mark.long
 def test_a_server_that_does_not_log_enough(options: tuple[str, ...], fix: str) -> None:
     server = MariaDb(*options)
     try:

@@ -206,6 +206,7 @@ def test_a_new_table_gets_its_rows(
     assert replica.shown()["public.b"] == present(settings)["public.b"]
 
 
+@pytest.mark.long
 def test_a_reader_that_is_killed_while_tables_are_read_again(
     connection: psycopg.Connection, settings: Settings, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def test_a_user_without_the_rights(
         connection.execute(f"DROP ROLE {database}_plain")
 
 
+@pytest.mark.long
 def test_a_server_without_logical_decoding_and_one_that_removes_its_log() -> None:
     server = Postgres(wal_level="replica", max_slot_wal_keep_size="1MB", min_wal_size="32MB")
     given = {

@@ -23,16 +23,9 @@ from tests.support.postgres import Postgres
 Json = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    server = Postgres(wal_level="logical")
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def connection(server: Postgres) -> Iterator[psycopg.Connection]:
-    with server.connect() as connection:
+def connection(postgres_server: Postgres) -> Iterator[psycopg.Connection]:
+    with postgres_server.connect() as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         yield connection
@@ -41,9 +34,9 @@ def connection(server: Postgres) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def options(server: Postgres) -> Iterator[dict[str, str]]:
+def options(postgres_server: Postgres) -> Iterator[dict[str, str]]:
     options = {
-        "database.hostname": str(server.folder),
+        "database.hostname": str(postgres_server.folder),
         "database.user": "postgres",
         "database.dbname": "postgres",
         "topic.prefix": "shop",
@@ -258,7 +251,7 @@ def test_batches_have_the_columns_that_spark_was_told(
 
 
 def test_a_failed_read_leaves_nothing_behind(
-    connection: psycopg.Connection, options: dict[str, str], server: Postgres
+    connection: psycopg.Connection, options: dict[str, str], postgres_server: Postgres
 ) -> None:
     connection.execute("CREATE TABLE a (id int PRIMARY KEY)")
     reader = ChangesReader(options)

@@ -14,25 +14,17 @@ from barnabas.spark.changes.stream_reader import (
     ChangesReader,
     close,
 )
-from tests.changes.mysql.conftest import LOGGED
 from tests.changes.mysql.test_changes import connected
 from tests.changes.mysql.workload import TABLES, Workload
 from tests.spark.changes.test_changes_reader import Query
 from tests.support.mariadb import MariaDb
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[MariaDb]:
-    server = MariaDb(*LOGGED)
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def options(server: MariaDb) -> Iterator[dict[str, str]]:
+def options(mariadb: MariaDb) -> Iterator[dict[str, str]]:
     options = {
         "database.hostname": "localhost",
-        "database.unix.socket": str(server.socket),
+        "database.unix.socket": str(mariadb.socket),
         "database.user": "root",
         "topic.prefix": "shop",
         "database.include.list": "shop",
@@ -44,13 +36,13 @@ def options(server: MariaDb) -> Iterator[dict[str, str]]:
 
 
 def test_a_query_that_is_killed_between_any_two_steps(
-    server: MariaDb, options: dict[str, str]
+    mariadb: MariaDb, options: dict[str, str]
 ) -> None:
     for each in TABLES:
-        server.execute(each, "shop")
+        mariadb.execute(each, "shop")
     options |= {LIMIT_OPTION: "40", "snapshot.fetch.size": "20", "table.exclude.list": "shop.notes"}
     query = Query(options, Random(1))
-    with connected(server, "shop") as connection:
+    with connected(mariadb, "shop") as connection:
         workload = Workload(connection, 42)
         workload.fill(120)
         for _ in range(5):
@@ -60,18 +52,18 @@ def test_a_query_that_is_killed_between_any_two_steps(
     assert query.repeats, "it was not killed after a batch was written"
     for table, columns in (("accounts", "id, name"), ("items", "kind, number, count")):
         names = columns.split(", ")
-        expected = {tuple(row) for row in server.execute(f"SELECT {columns} FROM {table}", "shop")}
+        expected = {tuple(row) for row in mariadb.execute(f"SELECT {columns} FROM {table}", "shop")}
         found = {tuple(row[name] for name in names) for row in query.table(table).values()}
         assert found == expected
 
 
-def test_records_of_a_batch(server: MariaDb, options: dict[str, str]) -> None:
-    server.execute("CREATE TABLE orders (id int PRIMARY KEY, item text)", "shop")
-    server.execute("INSERT INTO orders VALUES (1, 'lamp')", "shop")
+def test_records_of_a_batch(mariadb: MariaDb, options: dict[str, str]) -> None:
+    mariadb.execute("CREATE TABLE orders (id int PRIMARY KEY, item text)", "shop")
+    mariadb.execute("INSERT INTO orders VALUES (1, 'lamp')", "shop")
     options |= {FORMAT_OPTION: "debezium", "table.include.list": "shop.orders"}
     query = Query(options)
     query.run()
-    server.execute("DELETE FROM orders", "shop")
+    mariadb.execute("DELETE FROM orders", "shop")
     query.run()
     values = [row["value"] and json.loads(row["value"]) for row in query.rows]
     assert {row["topic"] for row in query.rows} == {"shop.shop.orders"}

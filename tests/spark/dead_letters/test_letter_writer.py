@@ -145,7 +145,13 @@ def test_a_task_without_any_costs_nothing(node: BrokerProcess, world: World) -> 
     assert world.fates["silent"].sent == 0
 
 
-@pytest.mark.parametrize("sends_it", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "sends_it",
+    [
+        pytest.param(False, id="before", marks=pytest.mark.long),
+        pytest.param(True, id="after"),
+    ],
+)
 def test_a_process_dies_anywhere(node: BrokerProcess, world: World, sends_it: bool) -> None:
     """The batch is repeated by another, as after the death of a task, a worker or the driver."""
     for requests in count(1):
@@ -163,7 +169,9 @@ def test_a_process_dies_anywhere(node: BrokerProcess, world: World, sends_it: bo
     assert requests > 15
 
 
-@pytest.mark.parametrize(("meanwhile", "first"), [("repeated", 1), ("followed", 2)])
+@pytest.mark.parametrize(
+    ("meanwhile", "first"), [pytest.param("repeated", 1, marks=pytest.mark.long), ("followed", 2)]
+)
 def test_who_was_thought_to_be_dead_goes_on(
     node: BrokerProcess, world: World, meanwhile: str, first: int
 ) -> None:

@@ -32,8 +32,6 @@ from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded, undecodable
 from tests.spark.decoding.random_json import RandomJson, corner_cases, corner_schema
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 NUMBER = "number of the value"
 Found = dict[int, Any]
 

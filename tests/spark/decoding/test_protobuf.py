@@ -120,7 +120,6 @@ def test_the_path_is_relative_to_the_pipeline() -> None:
     assert found == "/pipelines/shop.desc:shop.Order"
 
 
-@pytest.mark.xdist_group("spark")
 def test_values_are_decoded_by_workers_of_spark(spark: SparkSession, schema: str) -> None:
     """With the types that Spark gives them, and what can't be decoded among the dead letters."""
     source = from_topic("orders", schema, format="protobuf", dead_letters="bad", record=())

@@ -9,8 +9,6 @@ from barnabas.spark.pipelines import PipelineError, from_topic, load, pipeline, 
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
 from barnabas.spark.testing import running
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VIEWS = {"views": from_topic("views", "page STRING, at TIMESTAMP")}
 SUGGESTION = (
     "pipeline {}: [UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter "

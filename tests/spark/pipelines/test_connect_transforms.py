@@ -9,8 +9,6 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines import connect_transforms
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def settings(*transforms: dict[str, str], **more: str) -> dict[str, str]:
     """The settings of transforms t0, t1, …; `type` without its package."""

@@ -3,13 +3,10 @@
 import json
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.spark.pipelines.connectors.connector import connector_of
 from barnabas.spark.pipelines.sinks.topic import TopicSink
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_transforms_are_applied_and_routers_choose_topics(spark: SparkSession) -> None:

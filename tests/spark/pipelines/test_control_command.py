@@ -13,7 +13,7 @@ from tests.cli.conftest import Cli
 from tests.console.console_process import ConsoleProcess
 from tests.support.wait import LIMIT_S, wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.long]
+pytestmark = [pytest.mark.drivers, pytest.mark.long]
 
 MODULE = """
 from pyspark.sql import functions as F

@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -59,14 +59,7 @@ ALL_TYPES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariaDb]:
-    server = MariaDb()
-    yield server
-    server.close()
-
-
-@pytest.fixture(params=["sqlite", "duckdb", "mysql"])
+@pytest.fixture(params=["sqlite", "duckdb", pytest.param("mysql", marks=pytest.mark.long)])
 def database(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> tuple[Dialect, str, Callable[..., DatabaseSink]]:
@@ -76,8 +69,6 @@ def database(
     if request.param == "duckdb":
         return Duck(), str(tmp_path / "file.duckdb"), to_duckdb
     server: MariaDb = request.getfixturevalue("mariadb")
-    server.execute("DROP DATABASE shop")
-    server.execute("CREATE DATABASE shop")
     return MySql(), server.url, to_mysql
 
 
@@ -268,7 +259,6 @@ def test_a_batch_is_there_once_wherever_its_writer_dies(database: Database) -> N
 
 
 def test_an_engine_without_transactions_is_refused(mariadb: MariaDb) -> None:
-    mariadb.execute("DROP TABLE IF EXISTS plain", "shop")
     mariadb.execute("CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT) ENGINE = MyISAM", "shop")
     writer = TableWriter(MySql(), mariadb.url, "plain", ("id",))
     with pytest.raises(InvalidArgument, match=r"engine MyISAM.*ALTER TABLE plain ENGINE = InnoDB"):
@@ -283,6 +273,7 @@ def test_wrong_credentials_are_said_without_the_password(mariadb: MariaDb) -> No
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.long
 def test_a_full_database_takes_nothing_of_a_batch_and_all_of_it_later() -> None:
     """The server has 4 MB for tables, which something else fills; then it gets more."""
     options = (
@@ -364,8 +355,7 @@ def test_in_sql(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.xdist_group("spark")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_pipeline_writes_each_row_once_also_when_batches_fail(
     spark: SparkSession, tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,7 +387,6 @@ def test_a_pipeline_writes_each_row_once_also_when_batches_fail(
     assert [str(each) for each in nested[0]] == ["[41,1]", '{"x":41}']
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_column_of_an_unknown_type_is_refused_before_anything_starts(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -8,8 +8,6 @@ from pyspark.sql import functions as F
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded, undecodable
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VALUES = JsonValues(
     "id INT NOT NULL, price DECIMAL(4,1), at TIMESTAMP, place STRUCT<x: INT>, name STRING, "
     "size DOUBLE"

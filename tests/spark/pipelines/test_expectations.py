@@ -22,8 +22,6 @@ from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
 from barnabas.spark.testing import Record, running
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 ORDERS = "id BIGINT, amount DOUBLE"
 SOME = ({"id": 1, "amount": 5}, {"id": 2, "amount": -1}, {"id": 3, "amount": None})
 

@@ -81,7 +81,6 @@ def run(spark: SparkSession, defined: Pipeline, folder: RunFolder, restarts: int
         each.wait()
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", ["json", "csv"])
 def test_rows_go_to_files_and_come_from_them(
     spark: SparkSession, tmp_path: Path, kind: str
@@ -126,7 +125,6 @@ def test_rows_go_to_files_and_come_from_them(
     assert not out.exists()
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_half_written_file_is_read_when_it_is_complete(
     spark: SparkSession, tmp_path: Path
 ) -> None:

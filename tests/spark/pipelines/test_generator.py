@@ -97,7 +97,6 @@ def run(spark: SparkSession, tmp_path: Path) -> Run:
     return run
 
 
-@pytest.mark.xdist_group("spark")
 def test_rows_are_the_same_when_a_batch_repeats(run: Run) -> None:
     batches: list[list[dict[str, object]]] = []
 
@@ -131,7 +130,6 @@ def test_rows_are_the_same_when_a_batch_repeats(run: Run) -> None:
     assert len(batches) == 3, "all have come"
 
 
-@pytest.mark.xdist_group("spark")
 def test_in_sql_and_in_a_test(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "made.sql").write_text(
         '-- source rows: generator "id INT sequence, name STRING" rows_per_second=0'

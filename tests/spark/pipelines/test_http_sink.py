@@ -239,7 +239,6 @@ def run(spark: SparkSession, defined: Pipeline, servers: str, folder: Path) -> N
         each.wait()
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_batch_that_fails_halfway_is_sent_again_with_the_same_keys(
     spark: SparkSession, tmp_path: Path, server: HttpServer
 ) -> None:
@@ -265,7 +264,6 @@ def test_a_batch_that_fails_halfway_is_sent_again_with_the_same_keys(
     assert len(set.union(*keys.values())) == 6
 
 
-@pytest.mark.xdist_group("spark")
 def test_what_is_refused_goes_to_dead_letters_or_stops_the_pipeline(
     spark: SparkSession, tmp_path: Path, server: HttpServer, bootstrap: str, topic: str
 ) -> None:
@@ -285,7 +283,7 @@ def test_what_is_refused_goes_to_dead_letters_or_stops_the_pipeline(
 
     run(spark, defined(topic), bootstrap, tmp_path)
     with barnabas.Consumer(bootstrap, topic) as consumer:
-        (letter,) = consumer.poll(timeout_s=30)
+        (letter,) = consumer.poll(timeout_s=120)
     assert letter.value == b'{"id":1}'
     headers = dict(letter.headers)
     assert b"it answers 422" in (headers["__connect.errors.exception.message"] or b"")

@@ -70,7 +70,7 @@ def test_a_request_is_answered_once_it_is_a_record(
     status, answer = post(listener.port, b'{"a": 1}', "/hooks?x=y", headers)
     assert status == 200
     with barnabas.Consumer(bootstrap, topic) as consumer:
-        (message,) = consumer.poll(timeout_s=30)
+        (message,) = consumer.poll(timeout_s=120)
     assert (message.key, message.value) == (b"k1", b'{"a": 1}')
     assert dict(message.headers) == {"content-type": b"application/json"}
     assert answer == {"topic": topic, "partition": message.partition, "offset": message.offset}
@@ -185,7 +185,6 @@ def test_wrong_arguments_are_named(tmp_path: Path) -> None:
             load(tmp_path / "p.sql")
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_pipeline_gets_what_was_sent(
     spark: SparkSession, tmp_path: Path, bootstrap: str, topic: str
 ) -> None:

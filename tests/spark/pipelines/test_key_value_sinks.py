@@ -95,7 +95,6 @@ def execute(spark: SparkSession, defined: Pipeline, folder: Path) -> None:
 WANTED = {n % 20: n for n in range(40, 60) if n % 7}
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", ["json", "hash"])
 def test_rows_are_keys_of_a_redis(
     spark: SparkSession, tmp_path: Path, redis_server: RedisServer, kind: Any
@@ -124,7 +123,6 @@ def test_rows_are_keys_of_a_redis(
             assert b"low" not in client.hgetall("made:13:13"), "a field of a former row is gone"
 
 
-@pytest.mark.xdist_group("spark")
 def test_rows_are_documents(spark: SparkSession, tmp_path: Path, search: SearchServer) -> None:
     rejected = {"3", "4"}
 

@@ -1,13 +1,11 @@
 """Names of rows in stores of names and values."""
 
-import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from barnabas.spark.pipelines.databases.keyed_rows import NAME, KeyedRows
 
 
-@pytest.mark.xdist_group("spark")
 def test_different_keys_have_different_names(spark: SparkSession) -> None:
     rows = spark.createDataFrame(
         [("a:b", "c"), ("a", "b:c"), ("a\\", "b:c"), ("a\\:b", "c")], "x STRING, y STRING"

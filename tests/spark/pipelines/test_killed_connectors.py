@@ -22,8 +22,8 @@ from barnabas.spark.pipelines import (
 from tests.support.wait import wait_until
 
 pytestmark = [
-    pytest.mark.xdist_group("spark-processes"),
-    pytest.mark.timeout(600),
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
     pytest.mark.long,
 ]
 

@@ -24,10 +24,11 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_topic,
 )
+from tests.support.all_records import all_records
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 RECORDS = 2_000
 PARTITIONS = 2
@@ -94,16 +95,7 @@ def run(spark: SparkSession, defined: Pipeline, bootstrap: str, folder: Path) ->
 
 
 def keys_in(bootstrap: str, topic: str) -> list[int]:
-    with barnabas.Admin(bootstrap) as admin:
-        ends = admin.offsets(topic, "latest")
-    found: list[int] = []
-    with barnabas.Consumer(bootstrap, topic, start="earliest") as consumer:
-        while not (
-            consumer.assignment
-            and all(consumer.position(each) >= end for each, end in ends.items())
-        ):
-            found += [int(each.key or b"") for each in consumer.poll(timeout_s=0.5)]
-    return found
+    return [int(each.key or b"") for each in all_records(bootstrap, topic)]
 
 
 def check(bootstrap: str, name: str) -> None:

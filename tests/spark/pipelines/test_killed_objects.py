@@ -24,8 +24,8 @@ from tests.support.s3_server import S3Server, program
 from tests.support.wait import wait_until
 
 pytestmark = [
-    pytest.mark.xdist_group("spark-processes"),
-    pytest.mark.timeout(600),
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
     pytest.mark.long,
 ]
 

@@ -205,7 +205,6 @@ def test_wrong_arguments_are_named() -> None:
         from_log_files("*.log", max_bytes_per_batch=0)
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_pipeline_follows_files(spark: SparkSession, tmp_path: Path) -> None:
     found: list[str] = []
     failures = [False, True]

@@ -13,8 +13,6 @@ from barnabas.spark.pipelines import PipelineError, PipelineRun, RunFolder
 from barnabas.spark.pipelines.definition.definitions import load_each
 from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
-
 GOOD = 16
 
 

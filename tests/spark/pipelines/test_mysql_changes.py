@@ -1,6 +1,5 @@
 """Changes of a MariaDB through a pipeline, into another database."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,34 +13,26 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_mysql,
 )
-from tests.changes.mysql.conftest import LOGGED
 from tests.support.mariadb import MariaDb
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[MariaDb]:
-    server = MariaDb(*LOGGED)
-    yield server
-    server.close()
-
-
-def test_a_copy_of_a_table(server: MariaDb, spark: SparkSession, tmp_path: Path) -> None:
-    server.execute("CREATE TABLE orders (id bigint PRIMARY KEY, item text, at timestamp)", "shop")
-    server.execute("INSERT INTO orders SELECT seq, 'before', now() FROM seq_1_to_5", "shop")
+def test_a_copy_of_a_table(mariadb: MariaDb, spark: SparkSession, tmp_path: Path) -> None:
+    mariadb.execute("CREATE TABLE orders (id bigint PRIMARY KEY, item text, at timestamp)", "shop")
+    mariadb.execute("INSERT INTO orders SELECT seq, 'before', now() FROM seq_1_to_5", "shop")
 
     @pipeline(
         sources={
             "orders": from_mysql_changes(
-                server.url,
+                mariadb.url,
                 "orders",
                 "id BIGINT, item STRING, at TIMESTAMP",
                 snapshot__fetch__size=2,
             )
         },
         sink=to_mysql(
-            server.url,
+            mariadb.url,
             "copied",
             key="id",
             latest_by="change.lsn",
@@ -59,18 +50,18 @@ def test_a_copy_of_a_table(server: MariaDb, spark: SparkSession, tmp_path: Path)
             run.wait()
 
     run()
-    server.execute("UPDATE orders SET item = 'changed', id = id + 10 WHERE id < 3", "shop")
-    server.execute("DELETE FROM orders WHERE id = 5", "shop")
+    mariadb.execute("UPDATE orders SET item = 'changed', id = id + 10 WHERE id < 3", "shop")
+    mariadb.execute("DELETE FROM orders WHERE id = 5", "shop")
     run()
-    expected = server.execute("SELECT id, item, at FROM orders ORDER BY id", "shop")
+    expected = mariadb.execute("SELECT id, item, at FROM orders ORDER BY id", "shop")
     assert [row[0] for row in expected] == [3, 4, 11, 12]
-    found = server.execute(
+    found = mariadb.execute(
         "SET STATEMENT time_zone = '+00:00' FOR SELECT o.id, c.item, c.at = o.at "
         "FROM orders o LEFT JOIN copied c ON c.id = o.id ORDER BY o.id",
         "shop",
     )
     assert found == [(row[0], row[1], 1) for row in expected]
-    assert server.execute("SELECT count(*) FROM copied", "shop") == [(4,)]
+    assert mariadb.execute("SELECT count(*) FROM copied", "shop") == [(4,)]
 
 
 def test_what_is_refused() -> None:

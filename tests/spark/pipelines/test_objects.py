@@ -335,7 +335,6 @@ def read(
     return sorted(found)
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
 def test_rows_go_to_a_store_and_come_from_it(
     spark: SparkSession, server: S3Server, tmp_path: Path, kind: str

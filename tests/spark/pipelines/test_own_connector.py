@@ -30,7 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("line_file", None)
 
 
-@pytest.mark.xdist_group("spark")
 def test_the_connector_of_the_document_and_its_test(spark: SparkSession, folder: Path) -> None:
     work = folder / "work"
     work.mkdir()
@@ -49,7 +48,6 @@ def test_the_connector_of_the_document_and_its_test(spark: SparkSession, folder:
         assert tested.rows() == [{"line": "X"}]
 
 
-@pytest.mark.xdist_group("spark")
 def test_an_error_of_its_own_is_shown(spark: SparkSession, folder: Path) -> None:
     loud = load(folder / "line_file.py")["loud_notes"]
     with pytest.raises(PipelineError, match=r"No such file or directory: .*notes\.txt"):
@@ -93,7 +91,6 @@ def test_what_it_lacks_is_named() -> None:
         to_connector(Nothing(), path="x")
 
 
-@pytest.mark.xdist_group("spark")
 def test_rows_that_do_not_fit_the_schema_are_refused(spark: SparkSession) -> None:
     from pyspark.sql.types import StructType
 

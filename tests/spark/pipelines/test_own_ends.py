@@ -206,7 +206,6 @@ def test_list_describes_them(tmp_path: Path) -> None:
     assert listed["sink"] == f"JSON lines in {tmp_path}/out"
 
 
-@pytest.mark.xdist_group("spark")
 def test_they_run_check_and_reset(spark: SparkSession, tmp_path: Path, shout: Pipeline) -> None:
     (tmp_path / "in" / "a.txt").write_text("one\n\nthree\n")
     folder = RunFolder(tmp_path / "runs")
@@ -230,7 +229,6 @@ def test_they_run_check_and_reset(spark: SparkSession, tmp_path: Path, shout: Pi
         run()
 
 
-@pytest.mark.xdist_group("spark")
 def test_they_are_fed_in_a_test(spark: SparkSession, shout: Pipeline) -> None:
     with running(shout, spark=spark) as run:
         run.feed("lines", "hello", "")

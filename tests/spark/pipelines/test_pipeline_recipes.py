@@ -16,8 +16,6 @@ from barnabas.spark.pipelines import Pipeline, load
 from barnabas.spark.testing import START, Record, running
 from tests.examples.documents import ROOT
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 _FILE = re.compile(
     r"^```(?:python|sql)\n(?:#|--) (\w+\.(?:py|sql))\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )

@@ -29,7 +29,6 @@ def test_an_error_says_what_it_is_about() -> None:
         raise AnalysisException("no good")
 
 
-@pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(
     ("source", "complaint"),
     [

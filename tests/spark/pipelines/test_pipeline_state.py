@@ -29,8 +29,6 @@ from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
 from barnabas.spark.testing import START, Record
 from barnabas.spark.testing.fed_records import FedRecords
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 VIEWS = from_topic("views", "user STRING, page STRING, at TIMESTAMP", watermark="at 1 minute")
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,8 +21,6 @@ from barnabas.spark.pipelines import (
     to_topic,
 )
 from barnabas.spark.pipelines.operations.reset import reset_pipelines
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def values(bootstrap: str, topic: str, count: int) -> list[bytes | None]:

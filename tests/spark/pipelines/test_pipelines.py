@@ -29,8 +29,7 @@ from barnabas.spark.pipelines import (
     to_topic,
 )
 from barnabas.spark.testing import START, Record, running
-
-pytestmark = pytest.mark.xdist_group("spark")
+from tests.support.all_records import all_records
 
 AVRO = json.dumps(
     {
@@ -199,11 +198,7 @@ class Lower:
 
 
 def values(bootstrap: str, topic: str) -> list[tuple[bytes | None, bytes | None]]:
-    with barnabas.Consumer(bootstrap, topic) as consumer:
-        found = []
-        while batch := consumer.poll(timeout_s=1):
-            found += [(each.key, each.value) for each in batch]
-        return found
+    return [(each.key, each.value) for each in all_records(bootstrap, topic)]
 
 
 def test_from_topic_to_topic_and_table(

@@ -32,21 +32,14 @@ from tests.spark.pipelines.test_etl import records
 from tests.support.broker import BrokerProcess
 from tests.support.postgres import Postgres
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(900)
 
 ACCOUNTS = "id BIGINT, name STRING, balance DECIMAL(38, 20)"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Postgres]:
-    server = Postgres(wal_level="logical")
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def connection(server: Postgres) -> Iterator[psycopg.Connection]:
-    with server.connect() as connection:
+def connection(postgres_server: Postgres) -> Iterator[psycopg.Connection]:
+    with postgres_server.connect() as connection:
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
         yield connection
@@ -76,7 +69,7 @@ def run(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Callable[[Pipeli
 
 def test_records_in_debeziums_envelope_exactly_once(
     connection: psycopg.Connection,
-    server: Postgres,
+    postgres_server: Postgres,
     bootstrap: str,
     admin: barnabas.Admin,
     run: Callable[[Pipeline], None],
@@ -91,7 +84,7 @@ def test_records_in_debeziums_envelope_exactly_once(
     @pipeline(
         sources={
             "changes": from_postgres_changes(
-                server.url, "orders,items", topic_prefix="changes", snapshot__fetch__size=2
+                postgres_server.url, "orders,items", topic_prefix="changes", snapshot__fetch__size=2
             )
         },
         sink=to_topic("changes.public.orders", exactly_once=True, topic_per_row=True),
@@ -123,14 +116,14 @@ def _op(value: bytes | None) -> str | None:
 
 
 def test_a_table_is_copied_to_another_database_also_when_a_batch_fails(
-    connection: psycopg.Connection, server: Postgres, run: Callable[[Pipeline], None]
+    connection: psycopg.Connection, postgres_server: Postgres, run: Callable[[Pipeline], None]
 ) -> None:
     connection.execute(TABLES)
     workload = Workload(connection, 3)
     workload.fill(100)
     connection.execute("CREATE SCHEMA copies")
     copy = to_postgres(
-        server.url,
+        postgres_server.url,
         "copies.accounts",
         key="id",
         latest_by="change.lsn",
@@ -148,7 +141,7 @@ def test_a_table_is_copied_to_another_database_also_when_a_batch_fails(
     @pipeline(
         sources={
             "accounts": from_postgres_changes(
-                server.url, "accounts", ACCOUNTS, max_changes_per_batch=50
+                postgres_server.url, "accounts", ACCOUNTS, max_changes_per_batch=50
             )
         },
         sink=written,
@@ -168,7 +161,7 @@ def test_a_table_is_copied_to_another_database_also_when_a_batch_fails(
 
 def test_a_definition_in_sql_into_parquet(
     connection: psycopg.Connection,
-    server: Postgres,
+    postgres_server: Postgres,
     run: Callable[[Pipeline], None],
     tmp_path: Path,
 ) -> None:
@@ -176,7 +169,7 @@ def test_a_definition_in_sql_into_parquet(
     connection.execute("INSERT INTO orders VALUES (1, '2026-01-01 00:00+00', 1.50)")
     file = tmp_path / "orders.sql"
     file.write_text(
-        f"-- source orders: postgres_changes {server.url} orders\n"
+        f"-- source orders: postgres_changes {postgres_server.url} orders\n"
         '--     schema="id INT, at TIMESTAMP, price DECIMAL(10, 2)" max_changes_per_batch=10\n'
         "--     tombstones.on.delete=false\n"
         "-- sink: parquet table\n"
@@ -198,7 +191,7 @@ def test_a_definition_in_sql_into_parquet(
 
 def test_events_from_an_outbox(
     connection: psycopg.Connection,
-    server: Postgres,
+    postgres_server: Postgres,
     bootstrap: str,
     admin: barnabas.Admin,
     run: Callable[[Pipeline], None],
@@ -211,7 +204,7 @@ def test_events_from_an_outbox(
     admin.create_topic("outbox.event.order", partitions=1)
     file = tmp_path / "outbox_events.sql"
     text = dict(_shown_in_page())[file.name]
-    file.write_text(text.replace("postgresql://changes@localhost:5432/shop", server.url))
+    file.write_text(text.replace("postgresql://changes@localhost:5432/shop", postgres_server.url))
     defined = load(str(file))["outbox_events"]
     run(defined)
     with connection.transaction():
@@ -227,12 +220,12 @@ def test_events_from_an_outbox(
 
 
 def test_problems_are_said_in_a_line(
-    connection: psycopg.Connection, server: Postgres, run: Callable[[Pipeline], None]
+    connection: psycopg.Connection, postgres_server: Postgres, run: Callable[[Pipeline], None]
 ) -> None:
     connection.execute("CREATE TABLE orders (id int)")
 
     @pipeline(
-        sources={"orders": from_postgres_changes(server.url, "orders", "id INT")},
+        sources={"orders": from_postgres_changes(postgres_server.url, "orders", "id INT")},
         sink=for_each_batch(lambda rows, number: None),
     )
     def orders(orders: DataFrame) -> DataFrame:

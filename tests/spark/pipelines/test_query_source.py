@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -48,20 +48,6 @@ Database = tuple[QueryPlace, Execute]
 SLOW = "SELECT 1 AS id WHERE {} IS NOT NULL"
 
 
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariaDb]:
-    server = MariaDb()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    server = Postgres()
-    yield server
-    server.close()
-
-
 def derby(folder: Path) -> tuple[QueryPlace, Execute]:
     """A database in this process, by the JDBC driver that Spark comes with."""
     pytest.importorskip("jpype", reason="JPype1 is not installed")
@@ -80,7 +66,10 @@ def derby(folder: Path) -> tuple[QueryPlace, Execute]:
     return place, execute
 
 
-@pytest.fixture(params=["sqlite", "duckdb", "mysql", "postgresql", "jdbc"])
+_SERVERS = [pytest.param(each, marks=pytest.mark.long) for each in ("mysql", "postgresql", "jdbc")]
+
+
+@pytest.fixture(params=["sqlite", "duckdb", *_SERVERS])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[QueryPlace, Execute]:
     """A database with a table of orders, and what executes statements in it."""
     if request.param == "jdbc":
@@ -115,10 +104,9 @@ def _database(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Exec
         return f"duckdb:{file}", execute
     if request.param == "mysql":
         server: MariaDb = request.getfixturevalue("mariadb")
-        server.execute("DROP TABLE IF EXISTS orders", "shop")
         server.execute(TABLE.format("DATETIME(6)"), "shop")
         return server.url, lambda statement: server.execute(statement, "shop") and None
-    other: Postgres = request.getfixturevalue("postgres")
+    other: Postgres = request.getfixturevalue("postgres_server")
 
     def execute(statement: str) -> None:
         with other.connect() as connection:
@@ -284,13 +272,14 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], complaint: str) ->
         from_query(**{"url": "sqlite:x", "query": "t", "schema": "id INT", **arguments})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("kind", "sleep"), [("mysql", "SLEEP(30)"), ("postgresql", "pg_sleep(30)")]
+    ("kind", "sleep"), [("mysql", "SLEEP(300)"), ("postgresql", "pg_sleep(300)")]
 )
 def test_a_server_that_does_not_answer(
     kind: str, sleep: str, request: pytest.FixtureRequest
 ) -> None:
-    server = request.getfixturevalue("mariadb" if kind == "mysql" else "postgres")
+    server = request.getfixturevalue("mariadb" if kind == "mysql" else "postgres_server")
     slow = QueryRows(
         QueryPlace(server.url, 1),
         f"SELECT 1 AS id WHERE {sleep} IS NOT NULL",
@@ -306,6 +295,7 @@ def test_a_server_that_does_not_answer(
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.long
 def test_times_of_jdbc_are_exact_and_values_have_their_types(tmp_path: Path) -> None:
     place, execute = derby(tmp_path)
     execute(
@@ -344,6 +334,7 @@ def test_times_of_jdbc_are_exact_and_values_have_their_types(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.long
 def test_a_jar_without_a_driver_is_named(tmp_path: Path) -> None:
     place, _ = derby(tmp_path)
     other = QueryRows(QueryPlace("jdbc:oracle:x", 9, place.jars), "t", FIELDS, ("id",), 0, 0, 9)
@@ -354,7 +345,6 @@ def test_a_jar_without_a_driver_is_named(tmp_path: Path) -> None:
         missing.latest(missing.initial())
 
 
-@pytest.mark.xdist_group("spark")
 def test_a_pipeline_reads_what_is_new(spark: SparkSession, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "shop.db", isolation_level=None)
     connection.execute(TABLE.format("TEXT"))

@@ -3,7 +3,6 @@
 import base64
 import re
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.spark.cluster.cluster_address import ClusterAddress
@@ -21,7 +20,6 @@ SECRETS = {
 }
 
 
-@pytest.mark.xdist_group("spark")
 def test_plans_do_not_show_how_pipelines_sign_in(spark: SparkSession) -> None:
     @pipeline(sources={"a": from_topic("a", "x INT", dead_letters="bad")}, sink=to_memory())
     def read(a: object) -> object:
@@ -37,7 +35,6 @@ def test_plans_do_not_show_how_pipelines_sign_in(spark: SparkSession) -> None:
     assert "the-secret-key" not in plan
 
 
-@pytest.mark.xdist_group("spark")
 def test_plans_do_not_show_connectors_which_have_urls_with_passwords(spark: SparkSession) -> None:
     source = from_query("postgresql://alice:hunter-two@shop/db", "orders", "id INT", id="id")
 

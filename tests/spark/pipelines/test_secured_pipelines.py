@@ -15,7 +15,7 @@ from barnabas.spark.pipelines.http.refused_rows import Refused, send_refused
 from barnabas.spark.pipelines.operations.versions import make_topics
 from tests.cli.conftest import Cli
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
+pytestmark = pytest.mark.drivers
 
 PASSWORD = "correct horse battery"
 RIGHTS = (
@@ -63,7 +63,7 @@ def properties(folder: Path, security: Mapping[str, str]) -> str:
     return str(file)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_a_run_and_a_replay_as_a_user_with_rights(
     cluster: barnabas.Cluster, cli: Cli, tmp_path: Path
 ) -> None:
@@ -118,7 +118,7 @@ def test_what_the_driver_does_itself_signs_in_too(cluster: barnabas.Cluster) -> 
     listener = HookListener(HookSettings(0), "words", here)
     try:
         url = f"http://127.0.0.1:{listener.port}/"
-        with urllib.request.urlopen(url, b"hooked", timeout=20) as answer:
+        with urllib.request.urlopen(url, b"hooked", timeout=120) as answer:
             assert answer.status == 200
     finally:
         listener.close()

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
@@ -16,8 +15,6 @@ from barnabas.spark.pipelines import (
     pipeline,
     to_topic,
 )
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 
 def test_a_table_that_changes_between_micro_batches(

@@ -3,7 +3,6 @@
 import secrets
 from pathlib import Path
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
@@ -11,7 +10,6 @@ from barnabas.spark.pipelines import Pipeline, PipelineRun, RunFolder, for_each_
 from barnabas.sync.admin import Admin
 
 
-@pytest.mark.xdist_group("spark")
 def test_topics_that_match_are_read_also_those_that_come_later(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:

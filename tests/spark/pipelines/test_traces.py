@@ -21,8 +21,6 @@ from barnabas.spark.pipelines.sinks.sink import Sink
 from barnabas.spark.pipelines.traces.trace_column import is_trace_column
 from barnabas.spark.testing import run_once
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 NOWHERE = ClusterAddress("localhost:1")
 SCHEMA = "id BIGINT, amount DOUBLE, tags ARRAY<STRING>"
 Query = Callable[[DataFrame], DataFrame]

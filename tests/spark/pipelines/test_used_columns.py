@@ -17,8 +17,6 @@ from barnabas.spark.pipelines.environment import BrokerRecords, Environment
 from barnabas.spark.pipelines.used_columns import used_columns
 from barnabas.spark.testing import run_once
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 SCHEMA = """kind STRING NOT NULL, at TIMESTAMP,
     bid STRUCT<price: BIGINT, item: STRUCT<name: STRING, tags: ARRAY<STRING>>>"""
 NOWHERE = ClusterAddress("localhost:1")

@@ -23,8 +23,6 @@ from barnabas.spark.pipelines.definition.definitions import load_each
 from barnabas.spark.pipelines.run.control_requests import ControlRequests
 from tests.support.wait import wait_until
 
-pytestmark = pytest.mark.xdist_group("spark-processes")
-
 MODULE = """
 from barnabas.spark.pipelines import from_files, pipeline, to_memory
 from {helper} import marked

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, environment, run, steps
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 PAGE = ROOT / "docs" / "first-pipeline.md"
 _RUN = "barnabas pipeline run"

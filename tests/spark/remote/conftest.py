@@ -60,7 +60,7 @@ def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stderr=subprocess.STDOUT,
         )
     try:
-        wait_until(lambda: _listens(server, port, log), "the server does not start", timeout_s=170)
+        wait_until(lambda: _listens(server, port, log), "the server does not start", timeout_s=300)
         yield f"sc://127.0.0.1:{port}"
     finally:
         server.terminate()

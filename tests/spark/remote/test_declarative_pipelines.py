@@ -16,7 +16,11 @@ from pyspark.pipelines import cli
 import barnabas
 from tests.support.broker import BrokerProcess
 
-pytestmark = [pytest.mark.xdist_group("spark-connect"), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.xdist_group("spark-connect"),  # one server for both files
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
+]
 
 SPEC = """
 name: shop

@@ -11,7 +11,11 @@ from tests.spark.remote import connect_client
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 
-pytestmark = [pytest.mark.xdist_group("spark-connect"), pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.xdist_group("spark-connect"),  # one server for both files
+    pytest.mark.drivers,
+    pytest.mark.timeout(900),
+]
 
 
 def test_everything_works_but_the_name_kafka(

@@ -47,7 +47,6 @@ def test_a_definition_with_udfs_is_listed_without_spark(cli: Cli, tmp_path: Path
     assert not (tmp_path / ".barnabas").exists(), "Spark was started"
 
 
-@pytest.mark.xdist_group("spark-processes")
 def test_it_is_the_udf_that_it_would_have_been(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

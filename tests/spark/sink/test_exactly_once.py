@@ -79,7 +79,7 @@ class Job:
         given = {
             "kafka.bootstrap.servers": self.bootstrap,
             "kafka.client.id": process,
-            "kafka.delivery.timeout.ms": "5000",
+            "kafka.delivery.timeout.ms": "60000",
         }
         if self.timeout_ms is not None:
             given["kafka.transaction.timeout.ms"] = str(self.timeout_ms)
@@ -182,7 +182,13 @@ def test_a_batch_without_rows_costs_nothing(node: BrokerProcess) -> None:
     job.check(1)
 
 
-@pytest.mark.parametrize("sends_it", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    "sends_it",
+    [
+        pytest.param(False, id="before", marks=pytest.mark.long),
+        pytest.param(True, id="after"),
+    ],
+)
 def test_all_dies_anywhere(node: BrokerProcess, world: World, sends_it: bool) -> None:
     """Tasks and driver are one process here: whatever it was, another run starts anew."""
     for requests in count(1):
@@ -215,7 +221,9 @@ def test_a_task_dies_anywhere_and_is_tried_again(
     assert requests > 10
 
 
-@pytest.mark.parametrize(("meanwhile", "first"), [("written", 1), ("committed", 2)])
+@pytest.mark.parametrize(
+    ("meanwhile", "first"), [pytest.param("written", 1, marks=pytest.mark.long), ("committed", 2)]
+)
 def test_who_was_thought_to_be_dead_goes_on(
     node: BrokerProcess, world: World, meanwhile: str, first: int
 ) -> None:

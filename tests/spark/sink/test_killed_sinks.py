@@ -22,7 +22,7 @@ from barnabas.spark.sink.commit_log import PREFIX
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-pytestmark = [pytest.mark.xdist_group("spark-processes"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 RECORDS = 2_000
 PARTITIONS = 2
@@ -109,7 +109,7 @@ def test_a_killed_driver(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
-    start(spark, node.bootstrap, "killed", tmp_path / "checkpoint").awaitTermination(120)
+    start(spark, node.bootstrap, "killed", tmp_path / "checkpoint").awaitTermination(240)
     check(spark, node.bootstrap, "killed")
 
 
@@ -136,7 +136,7 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
             lambda frame: frame.withColumn("value", dies_twice("value")),
         )
         try:
-            query.awaitTermination(120)
+            query.awaitTermination(240)
             break
         except StreamingQueryException:
             deaths += 1

@@ -10,8 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 Read = Callable[..., DataFrame]
 
 

@@ -17,8 +17,6 @@ from barnabas.spark.source.schema import schema_of
 from barnabas.spark.source.tasks import RangesPartition
 from tests.spark.conftest import Read
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
 NOON_MS = int(NOON.timestamp() * 1000)
 

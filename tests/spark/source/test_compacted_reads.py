@@ -26,7 +26,6 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield broker
 
 
-@pytest.mark.timeout(120)
 def test_holes_are_read_over(broker: BrokerProcess) -> None:
     configs = {"cleanup.policy": "compact", "segment.bytes": 2_000, "max.compaction.lag.ms": 1_000}
     with barnabas.Admin(broker.bootstrap) as admin:

@@ -13,8 +13,6 @@ from barnabas.spark.source.row_condition import (
     without_unwanted,
 )
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 SCHEMA = "kind STRING, flag BOOLEAN, small INT, bid STRUCT<price: BIGINT>"
 BIDS = (None, {"price": None}, *({"price": each} for each in (-7, -1, 0, 3, 7, 2**62)))
 ROWS = [

@@ -248,7 +248,6 @@ def test_checkpoints_without_ids_are_continued(
         reader.latestOffset({**old, f"{topic}@id": {"0": 1}}, ReadAllAvailable())
 
 
-@pytest.mark.timeout(30)
 def test_a_batch_of_nothing_but_markers_and_what_was_rolled_back(
     reader_of: ReaderOf, bootstrap: str, topic: str
 ) -> None:
@@ -338,7 +337,7 @@ def test_a_stream_is_read_by_as_many_tasks_as_are_asked_for(
 def test_an_idle_stream_waits_for_a_record(
     reader_of: ReaderOf, producer: barnabas.Producer, topic: str
 ) -> None:
-    reader = reader_of(subscribe=topic, idleWait="60s")
+    reader = reader_of(subscribe=topic, idleWait="600s")
     start = reader.initialOffset()
     assert reader.latestOffset(start, ReadAllAvailable()) == start, "the first time at once"
     sending = Timer(0.3, send, (producer, topic, 1))
@@ -349,7 +348,7 @@ def test_an_idle_stream_waits_for_a_record(
     began = time.monotonic()
     time.sleep(0.1)
     assert reader.latestOffset(end, ReadAllAvailable()) == end
-    assert time.monotonic() - began < 30, "Spark had something to do meanwhile: no wait"
+    assert time.monotonic() - began < 300, "Spark had something to do meanwhile: no wait"
 
 
 def test_an_idle_stream_answers_after_its_wait(reader_of: ReaderOf, topic: str) -> None:
@@ -362,10 +361,10 @@ def test_an_idle_stream_answers_after_its_wait(reader_of: ReaderOf, topic: str) 
 
 
 def test_a_bounded_stream_does_not_wait(reader_of: ReaderOf, topic: str) -> None:
-    reader = reader_of(subscribe=topic, idleWait="60s")
+    reader = reader_of(subscribe=topic, idleWait="600s")
     start = reader.initialOffset()
     reader.prepareForTriggerAvailableNow()
     began = time.monotonic()
     for _ in range(3):
         assert reader.latestOffset(start, ReadAllAvailable()) == start
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 300

@@ -17,8 +17,6 @@ from barnabas import TopicPartition
 from tests.support import fork_server
 from tests.support.wait import wait_until
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 
 def send(producer: barnabas.Producer, topic: str, numbers: range, partitions: int = 3) -> None:
     for number in numbers:

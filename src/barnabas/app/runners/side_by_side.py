@@ -73,7 +73,7 @@ class Workers:
     async def wake(self) -> None:
         """Let workers begin: one at once, others while there is work that none has taken."""
         count = 1
-        while self.work.is_ready and self._idle:
+        while self.failure is None and self.work.is_ready and self._idle:
             for _ in range(min(count, len(self._idle))):
                 self._idle.pop().set_result(None)
             count *= 2
