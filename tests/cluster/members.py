@@ -162,20 +162,14 @@ class Members:
         """All that was read."""
         return {number for each in self.all for _, _, number in list(each.reads)}
 
-    def pauses(self, since: float) -> dict[int, float]:
-        """The longest time between two reads of each partition from then on."""
-        times: dict[int, list[float]] = defaultdict(list)
-        for each in self.all:
-            for at, partition, _ in list(each.reads):
-                times[partition].append(at)
-        found = {}
-        for partition, unsorted in times.items():
-            before = max((at for at in unsorted if at < since), default=since)
-            later = sorted(at for at in unsorted if at >= since)
-            found[partition] = max(
-                b - a for a, b in zip([before, *later], [*later, time.monotonic()], strict=True)
-            )
-        return found
+    def given_up(self, since: float) -> set[int]:
+        """The partitions that a member has lost or given back from then on."""
+        return {
+            partition
+            for each in self.all
+            for partition, spans in list(each.spans.items())
+            if any(span.end >= since for span in list(spans))
+        }
 
     def check_owners(self) -> None:
         """No partition has two owners at a time that both know the present epoch.

@@ -168,11 +168,11 @@ class Pipelines:
     def wait_until_ready(self) -> None:
         self._wait(
             lambda: all(t.ready for t in self.transformers.values()),
-            40,
+            120,
             lambda: "not all are ready",
         )
 
-    def wait_for_progress(self, timeout_s: float = 90) -> None:
+    def wait_for_progress(self, timeout_s: float = 120) -> None:
         """Until each pipeline has put out something that went in after now."""
         since = [len(values) + 1 for values in self.sent]
         waits = dict.fromkeys(self.seen, "nothing")
@@ -191,7 +191,7 @@ class Pipelines:
         self._wait(came_out, timeout_s, what_came)
         print(what_came(), flush=True)
 
-    def finish(self, timeout_s: float = 60) -> None:
+    def finish(self, timeout_s: float = 120) -> None:
         """Stop what goes in, wait until all has come out, and a while for what should not."""
         self._writing.clear()
         self._threads[0].join(70)

@@ -143,7 +143,7 @@ class Consumer(Closing):
     def group_metadata(self) -> Any:
         """Its group, and its membership as of now: what a transaction has to know."""
 
-    def read(self, count: int, timeout_s: float = 60) -> list[Record]:
+    def read(self, count: int, timeout_s: float = 120) -> list[Record]:
         """Exactly `count` records, in the order in which they came."""
         records: list[Record] = []
         deadline = monotonic() + timeout_s

@@ -221,7 +221,7 @@ def _check_full_disk(client: Client, broker: BrokerProcess, make_room: Callable[
         admin.create_topic(TOPIC, PARTITIONS)
     value = os.urandom(50_000)
     acknowledged: dict[int, list[int]] = {p: [] for p in range(PARTITIONS)}
-    with client.producer(broker.bootstrap, delivery_timeout_ms=4_000) as producer:
+    with client.producer(broker.bootstrap, delivery_timeout_ms=8_000) as producer:
         for i in range(400):
             producer.send(TOPIC, b"%06d" % i + value, partition=i % PARTITIONS)
             (outcome,) = producer.flush()

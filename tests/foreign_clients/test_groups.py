@@ -116,13 +116,13 @@ def test_a_member_killed_loses_its_partitions(
 
 
 def test_a_static_member_comes_back_without_a_rebalance(join: Join) -> None:
-    stays = join(instance_id="one", session_timeout_ms=20_000)
-    leaves = join(instance_id="two", session_timeout_ms=20_000)
+    stays = join(instance_id="one", session_timeout_ms=120_000)
+    leaves = join(instance_id="two", session_timeout_ms=120_000)
     wait_for_shares([stays, leaves], [3, 3])
     before, share = stays.share, leaves.share
     leaves.leave()
     time.sleep(1)
     assert stays.share == before
-    back = join(instance_id="two", session_timeout_ms=20_000)
+    back = join(instance_id="two", session_timeout_ms=120_000)
     wait_for_shares([stays, back], [3, 3])
     assert (stays.share, back.share) == (before, share)

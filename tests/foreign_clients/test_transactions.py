@@ -449,7 +449,7 @@ def test_a_transaction_that_takes_too_long_is_aborted(
 ) -> None:
     """Without any request: readers go on, and the producer is fenced when it comes back."""
     topic = new_topic()
-    producer = transactional(transaction_timeout_ms=2_000)
+    producer = transactional(transaction_timeout_ms=5_000)
     producer.begin()
     write(producer, topic, b"never to be seen")
     producer.flush()
