@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import barnabas
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.records.message import Message
@@ -15,6 +17,7 @@ def command(servers: str, *arguments: str) -> "subprocess.CompletedProcess[str]"
     return fork_server.run(line, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.long
 def test_letters_are_listed_shown_replayed_once_and_dropped(
     app_broker: barnabas.Cluster, topic: str
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.freezing import freeze
 from tests.support.machine import find_tool, missing
 from tests.support.wait import wait_until
 
@@ -79,7 +80,7 @@ class MariaDb:
     def frozen(self) -> Iterator[None]:
         """It is stopped: connections stay open, and nothing is answered."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        freeze(self._process.pid)
         try:
             yield
         finally:

