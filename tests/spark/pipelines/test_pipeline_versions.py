@@ -80,8 +80,9 @@ def test_a_new_version_runs_alongside_the_old_one_and_takes_over(
             # How one sees that it has caught up.
             assert second.queries[0].status(0)["lag"] == 0
             assert folder.is_running(old.name)
+            ends = admin.offsets(source).keys()
+            second.wait(lambda: admin.describe_group(new.name).offsets.keys() == ends)
             second.wait(lambda: admin.describe_group(new.name).lag == 0)
-            assert admin.describe_group(new.name).offsets.keys() == admin.offsets(source).keys()
             # Readers switch, and the old one goes.
             first.stop()
             reset_pipelines(folder, [old], tables=False)
