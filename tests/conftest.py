@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import groups, tier
+from tests.support import costs, groups, tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
 from tests.support.progress import Progress
@@ -91,6 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
         tier.set_quick()
     config.option.loadscopereorder = False  # xdist would begin with the groups of most tests
     settings.load_profile("quick" if tier.is_quick() else "all")
+    if costs.VARIABLE in os.environ:
+        config.pluginmanager.register(costs.Costs(Path(os.environ[costs.VARIABLE])))
     if config.getoption("--by-area") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress())
 

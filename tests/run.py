@@ -9,8 +9,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.reach import changed_files, reached_areas
+from tests.support import costs
 from tests.support.areas import REST_S, all_areas, paths
 
 _INTERRUPTED = 2
@@ -30,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="only areas that the last changes can reach, as many as MINUTES allow",
     )
     parser.add_argument("--shuffle", metavar="SEED", help="in a random order, which SEED repeats")
+    parser.add_argument("--costs", action="store_true", help="print what each area costs")
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
     given = parser.parse_args(arguments)
     areas = given.area.split(",") if given.area else all_areas()
@@ -46,10 +49,15 @@ def main(arguments: list[str] | None = None) -> int:
     command += ["--shuffle", given.shuffle] if given.shuffle else []
     parallel = ["--numprocesses", str(given.workers), "--dist", "loadgroup"]
     parallel += ["--no-loadscope-reorder", "-m", "not alone"]
-    code = _run([*command, *parallel, *paths(areas)])
-    alone = _files_with_tests_that_run_alone(paths(areas))
-    if alone and code != _INTERRUPTED:
-        code = max(code, _run([*command, "-m", "alone", *alone]))
+    with TemporaryDirectory() as directory:
+        if given.costs:
+            os.environ[costs.VARIABLE] = directory
+        code = _run([*command, *parallel, *paths(areas)])
+        alone = _files_with_tests_that_run_alone(paths(areas))
+        if alone and code != _INTERRUPTED:
+            code = max(code, _run([*command, "-m", "alone", *alone]))
+        if given.costs:
+            print("", *costs.table(Path(directory)), sep="\n")
     return code
 
 
