@@ -1,7 +1,8 @@
 """An honest client at work: `worker BOOTSTRAP`, until its standard input ends.
 
 It is a process of its own, so that what it measures is the broker and not the pauses of the
-attacker's interpreter. In the end it prints its round trips and the slowest of them in seconds.
+attacker's interpreter. It prints a line after its first round trip, and in the end their number
+and the slowest of them in seconds.
 """
 
 import sys
@@ -30,6 +31,8 @@ def main() -> None:
             assert consumer.read(1)[0].value == b"%d" % trips
             slowest_s = max(slowest_s, time.monotonic() - begin)
             trips += 1
+            if trips == 1:
+                print("at work", flush=True)
     print(trips, slowest_s)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.areas import area_of
 
-VARIABLE = "BARNABAS_TEST_COSTS"
+VARIABLE = "PYTEST_COSTS"
 """Names the directory to which workers write, a line for each test."""
 
 _LOOK_S = 0.2

@@ -73,9 +73,9 @@ def test_signals_sessions_and_waiting() -> None:
             assert process.poll() is None
             with pytest.raises(subprocess.TimeoutExpired):
                 process.wait(0.01)
-            os.killpg(process.pid, signal.SIGTERM)
-            assert process.wait(60) == -signal.SIGTERM
-            assert process.poll() == -signal.SIGTERM
+            os.killpg(process.pid, signal.SIGKILL)
+            assert process.wait(60) == -signal.SIGKILL
+            assert process.poll() == -signal.SIGKILL
             process.kill()
         with fork_server.Popen(arguments) as process:
             silent.accept()  # it is at work

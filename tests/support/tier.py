@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.quick_pipelines import QUICK_PIPELINES
 
-_VARIABLE = "BARNABAS_TEST_QUICK"
+_VARIABLE = "PYTEST_QUICK"
 
 EXTRACTS: Mapping[str, tuple[str, ...]] = {
     "cluster": (
