@@ -64,23 +64,34 @@ def test_full_output_is_noticed_as_at_the_end_of_an_interpreter() -> None:
     assert codes[0].returncode == codes[1].returncode != 0
 
 
-def test_signals_sessions_and_waiting() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        arguments = [*BARNABAS, "topics", "list", "-b", f"127.0.0.1:{silent.getsockname()[1]}"]
-        with fork_server.Popen(arguments, start_new_session=True) as process:
-            assert parent(process) != os.getpid(), "it is forked"
-            assert os.getsid(process.pid) == process.pid
-            assert process.poll() is None
-            with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(0.01)
-            os.killpg(process.pid, signal.SIGKILL)
-            assert process.wait(60) == -signal.SIGKILL
-            assert process.poll() == -signal.SIGKILL
-            process.kill()
-        with fork_server.Popen(arguments) as process:
-            silent.accept()  # it is at work
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 130
+def listing(server: socket.socket) -> list[str]:
+    return [*BARNABAS, "topics", "list", "-b", f"127.0.0.1:{server.getsockname()[1]}"]
+
+
+def test_sessions_and_waiting() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        fork_server.Popen(listing(silent), start_new_session=True) as process,
+    ):
+        assert parent(process) != os.getpid(), "it is forked"
+        assert os.getsid(process.pid) == process.pid
+        assert process.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait(60) == -signal.SIGKILL
+        assert process.poll() == -signal.SIGKILL
+        process.kill()
+
+
+def test_an_interrupt() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        fork_server.Popen(listing(silent)) as process,
+    ):
+        silent.accept()  # it is at work
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
 
 
 @pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "LD_PRELOAD"])
