@@ -17,6 +17,7 @@ from tests.support.areas import area_of
 
 _QUIET_S = 30.0
 _SHOWN_RUNNING = 6
+_SHOWN_CHARS = 200
 
 
 class Progress:
@@ -61,7 +62,7 @@ class Progress:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         area = area_of(report.nodeid)
         if report.failed:
-            self._say(f"FAILED {report.nodeid}")
+            self._say(f"FAILED {report.nodeid}: {_first_line(report)}")
         if report.failed or report.when == "call" or report.skipped:
             self._outcomes.setdefault(area, Counter())[report.outcome] += 1
         if report.when == "teardown":
@@ -85,3 +86,10 @@ class Progress:
         if self._terminal is not None:
             self._terminal.ensure_newline()
             self._terminal.write_line(f"{minutes:3}:{seconds:02} {done:4}%  {text}")
+
+
+def _first_line(report: pytest.TestReport) -> str:
+    """What went wrong, in short: all of it comes at the end of the run."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(report.longrepr) if crash is None else crash.message
+    return text.strip().partition("\n")[0][:_SHOWN_CHARS]
