@@ -223,7 +223,7 @@ class Workload:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, timeout_s: float = 60, drain_s: float = 60) -> list[Violation]:
+    def finish(self, timeout_s: float = 180, drain_s: float = 60) -> list[Violation]:
         """Stop writing, let readers read to the end, read all once more, judge."""
         self._producing.clear()
         for thread in self._producers:

@@ -15,8 +15,8 @@ from tests.support import fork_server
 from tests.support.wait import wait_until
 
 _READY = re.compile(r"ready on (\S+):(\d+)")
-_START_TIMEOUT_S = 60.0
-_STOP_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
+_STOP_TIMEOUT_S = 180.0
 
 
 class BrokerProcess:

@@ -27,7 +27,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.network import Network
 from tests.support.wait import wait_until
 
-ASK_TIMEOUT_S = 3.0
+ASK_TIMEOUT_S = 10.0
 _TOPIC_EXISTS = 36
 
 
@@ -182,7 +182,7 @@ class ClusterProcesses:
 
     # -- life ------------------------------------------------------------------------------------
 
-    def start(self, timeout_s: float = 60) -> None:
+    def start(self, timeout_s: float = 180) -> None:
         """Start all that are not running, at once, and wait until they see each other."""
         started = [node for node in self.nodes.values() if not node.alive]
         for node in started:
@@ -225,7 +225,7 @@ class ClusterProcesses:
         """All partitions, or those of a topic, as the node that knows the newest sees each."""
         return self._view.partitions(topic)
 
-    def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 60) -> NodeProcess:
+    def leader_of(self, topic: str, partition: int = 0, timeout_s: float = 180) -> NodeProcess:
         """The leader, as soon as there is one that runs."""
 
         def leader() -> NodeProcess | None:
@@ -235,7 +235,7 @@ class ClusterProcesses:
 
         return wait_until(leader, f"{topic}-{partition} has no leader", timeout_s=timeout_s)
 
-    def controller(self, timeout_s: float = 60) -> NodeProcess:
+    def controller(self, timeout_s: float = 180) -> NodeProcess:
         """The active controller: the leader of the metadata log."""
 
         def found() -> NodeProcess | None:
@@ -268,7 +268,7 @@ class ClusterProcesses:
             lambda: self._view.is_led_everywhere(topic, partitions), f"{topic} has no leaders"
         )
 
-    def wait_until_formed(self, timeout_s: float = 60) -> None:
+    def wait_until_formed(self, timeout_s: float = 180) -> None:
         """Until each running node sees all running nodes."""
         expected = {node.node_id for node in self.awake()}
 
@@ -278,7 +278,7 @@ class ClusterProcesses:
 
         wait_until(formed, "the nodes don't see each other", timeout_s=timeout_s)
 
-    def wait_until_whole(self, timeout_s: float = 60) -> None:
+    def wait_until_whole(self, timeout_s: float = 180) -> None:
         """Until all is as if nothing had happened: all nodes there, in sync, and voters again.
 
         A fault on another node before that may take down a majority of the voters.
@@ -297,7 +297,7 @@ class ClusterProcesses:
         least = partition.high_watermark
         return voters.keys() == expected and all(v.log_end_offset >= least for v in voters.values())
 
-    def wait_until_in_sync(self, timeout_s: float = 60) -> None:
+    def wait_until_in_sync(self, timeout_s: float = 180) -> None:
         """Until all replicas of all partitions are in their in-sync sets."""
         wait_until(
             lambda: not self.out_of_sync(),

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.broker import BrokerProcess
 
 _ADDRESS = re.compile(r"metrics at http://(\S+)/metrics")
-_TIMEOUT_S = 30
+_TIMEOUT_S = 120
 
 
 def metrics_address(broker: BrokerProcess) -> str:

@@ -14,7 +14,7 @@ from barnabas.embedded.ports import Ports
 from tests.support.wait import wait_until
 
 _EVERY = "1s"
-_TIMEOUT_S = 30
+_TIMEOUT_S = 120
 
 
 class Prometheus:

@@ -1,6 +1,6 @@
 """Waiting for a condition, in blocking tests and in asynchronous ones.
 
-Both return what the condition returned, so that a condition may look something up. Two minutes are
+Both return what the condition returned, so that a condition may look something up. Five minutes are
 the limit everywhere: a busy machine is no reason to fail. Pauses grow from a millisecond, so that
 short waits stay short.
 """
@@ -14,7 +14,7 @@ from typing import TypeVar
 T = TypeVar("T")
 Complaint = str | Callable[[], str] | None
 
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 _FIRST_PAUSE_S = 0.001
 _LONGEST_PAUSE_S = 0.02
 
