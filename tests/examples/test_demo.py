@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator
 from datetime import timedelta
@@ -35,8 +36,14 @@ COMMAND = [sys.executable, "-m", "examples.demo", "--plain"]
 WATERMARK = timedelta(minutes=10)
 
 
+def temporary_of(tmp_path: Path) -> Path:
+    """Not below pytest's folder, which every start of a pytest closes to other users: the database
+    runs as one."""
+    return Path(tempfile.gettempdir()) / f"{tmp_path.parent.name}-{tmp_path.name}"
+
+
 def start(tmp_path: Path, *arguments: str) -> "subprocess.Popen[str]":
-    temporary = tmp_path / "temporary"
+    temporary = temporary_of(tmp_path)
     temporary.mkdir()
     return subprocess.Popen(
         [*COMMAND, "--output", str(tmp_path / "output"), *arguments],
@@ -52,7 +59,7 @@ def assert_nothing_left(tmp_path: Path, processes: list[psutil.Process]) -> None
     """A zombie is gone; its parent, or the system, has only not looked yet."""
     _, alive = psutil.wait_procs(processes, timeout=1)
     assert not [each for each in alive if command_line(each)]
-    assert not list((tmp_path / "temporary").iterdir())
+    assert not list(temporary_of(tmp_path).iterdir())
 
 
 def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[psutil.Process]:

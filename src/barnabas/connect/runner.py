@@ -56,6 +56,8 @@ class Runner:
         """What drivers say of connectors."""
         self._sent: dict[str, tuple[str, str]] = {}
         """Which generation of a connector was sent to which driver."""
+        self._stops: dict[str, asyncio.Task[None]] = {}
+        """Connectors that drivers are stopping."""
         self._restarts: Counter[str] = Counter()
         self._crashes: Counter[tuple[str, str]] = Counter()
         """How often a generation was starting when its driver died."""
@@ -279,7 +281,7 @@ class Runner:
             key, _ = self._sent.pop(name)
             self._live.pop(name, None)
             if key in self._drivers:
-                self._drivers[key].send({"do": "stop", "name": name})
+                self._stops[name] = asyncio.ensure_future(self._stop(name, self._drivers[key]))
         own = {_SHARED}
         for name, each in runs.items():
             conf = driver_conf(each.config)
@@ -288,6 +290,14 @@ class Runner:
                 own.add(key)
                 self._send(name, each, self._ensure(key, conf or {}))
         await asyncio.gather(*(self._end(key) for key in self._drivers if key not in own))
+
+    async def _stop(self, name: str, driver: DriverProcess) -> None:
+        """Until it copies nothing any more: only then it is said to be paused or stopped."""
+        with suppress(BarnabasError, OSError):  # a driver that is gone has stopped it, too
+            await driver.ask({"do": "stop", "name": name})
+        if self._stops.get(name) is asyncio.current_task():
+            del self._stops[name]
+        self.wake()
 
     def _send(self, name: str, definition: Definition, driver: DriverProcess) -> None:
         """Send it to its driver, unless that has it, as it is now."""
@@ -320,6 +330,8 @@ class Runner:
         self, name: str, definition: Definition, before: ConnectorStatus | None
     ) -> ConnectorStatus:
         topics = () if before is None else before.topics
+        if name in self._stops and before is not None:
+            return before
         if definition.target == "STOPPED":
             return ConnectorStatus("STOPPED", self._worker_id, topics=topics)
         if definition.target == "PAUSED":

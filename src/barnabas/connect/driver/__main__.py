@@ -119,6 +119,8 @@ class Driver:
                 hosted.start(command["name"], *told)
             case "stop":
                 hosted.stop(command["name"])
+                if "id" in command:
+                    self._reply(command)
             case "stop_all":
                 hosted.stop_all()
                 self._reply(command)
