@@ -1,9 +1,7 @@
 """Clients that want more than their share: of memory, of partitions, of patience."""
 
-import contextlib
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -51,14 +49,6 @@ def ask(broker: BrokerProcess, request: Request[Response], version: int) -> Mess
         return decode_response(incoming.read(length), request.RESPONSE, version)
 
 
-@pytest.mark.parametrize("length", [2**31 - 1, 200 * MB, -1, -(2**31), 0, 3])
-def test_an_impossible_length_ends_the_connection(broker: BrokerProcess, length: int) -> None:
-    with connect(broker) as connection:
-        connection.sendall(struct.pack(">i", length) + b"abc")
-        with contextlib.suppress(ConnectionResetError):
-            assert connection.recv(1) == b""
-
-
 def test_promised_bytes_cost_nothing_before_they_come(
     broker: BrokerProcess, open_sockets: ExitStack
 ) -> None:
@@ -66,24 +56,9 @@ def test_promised_bytes_cost_nothing_before_they_come(
     for _ in range(100):
         connection = open_sockets.enter_context(connect(broker))
         connection.sendall(struct.pack(">i", 90 * MB) + bytes(1000))
-    time.sleep(0.3)
+    # Answered last, so that everything before it has been read.
+    ask(broker, MetadataRequest(topics=[]), 9)
     assert broker.rss() - before < 40 * MB
-
-
-def test_a_client_that_does_not_read_is_not_read_from(broker: BrokerProcess) -> None:
-    """Unread answers do not pile up: the broker stops reading requests instead."""
-    before = broker.rss()
-    request = b"".join(encode_request(MetadataRequest(topics=None), 9, 1, "deaf"))
-    with connect(broker) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.settimeout(1)
-        sent = 0
-        with contextlib.suppress(TimeoutError):
-            while sent < 40 * MB:
-                connection.sendall(request * 100)
-                sent += len(request) * 100
-        assert sent < 40 * MB, "it read on and on"
-        assert broker.rss() - before < 40 * MB
 
 
 def test_connections_that_come_and_go(broker: BrokerProcess) -> None:

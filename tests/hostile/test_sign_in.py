@@ -174,16 +174,25 @@ def test_old_clients_go_on_without_headers(broker: SaslBroker) -> None:
 def test_a_session_ends_unless_the_client_signs_in_again(broker: SaslBroker) -> None:
     with broker.connect(short=True) as idle, broker.connect(short=True) as client:
         assert sign_in(idle, "SCRAM-SHA-256", *BOB).session_lifetime_ms == 1000
-        sign_in(client, "SCRAM-SHA-256", *BOB)
         began = time.monotonic()
         while time.monotonic() - began < 1.6:
+            lifetime_ms, brokers = _sign_in_and_ask(client)
+            assert lifetime_ms == 1000
+            assert brokers
             time.sleep(0.4)
-            assert sign_in(client, "SCRAM-SHA-256", *BOB).session_lifetime_ms == 1000
-            assert client.ask(MetadataRequest([])).brokers
         assert sign_in(idle, "SCRAM-SHA-256", *BOB).error_code == 0, "also when it is late"
         time.sleep(1.1)
         idle.send(MetadataRequest([]))
         assert idle.is_closed()
+
+
+def _sign_in_and_ask(client: RawClient) -> tuple[int, list[object]]:
+    """In one piece: however slow the machine is, the session does not end in between."""
+    proof = SaslAuthenticateRequest(exchange("PLAIN", *ADMIN).first())
+    together = (SaslHandshakeRequest("PLAIN"), proof, MetadataRequest([]))
+    client.send_bytes(b"".join(map(client.frame, together)))
+    _, signed_in, metadata = [client.receive() for _ in together]
+    return signed_in.session_lifetime_ms, metadata.brokers
 
 
 @pytest.mark.parametrize(
@@ -196,7 +205,7 @@ def test_who_signs_in_again_is_the_same_by_the_same_mechanism(
     with broker.connect(short=True) as client:
         assert sign_in(client, "PLAIN", *ADMIN).error_code == 0
         assert sign_in(client, mechanism, user, password).error_code
-        assert client.is_closed(0.8), "the session has not ended yet"
+        assert client.is_closed(), "a session that only ends closes nothing by itself"
 
 
 # -- many ------------------------------------------------------------------------------------------

@@ -106,16 +106,6 @@ def test_not_for_compacted_topics() -> None:
     assert log.retention.apply(10**9) is None
 
 
-def test_records_without_timestamps_age_with_their_file() -> None:
-    disk = MemoryDisk()
-    config = LogConfig(segment_bytes=ONE_PER_SEGMENT, retention_ms=1000)
-    log = Log.open(disk, DIRECTORY, config, 0)
-    put(log, b"x" * 20, timestamp=-1)
-    disk.now_ms = 5000
-    assert log.retention.apply(6000) is None
-    assert log.retention.apply(6001) is not None
-
-
 def test_a_refusing_disk_keeps_the_log_whole() -> None:
     disk = MemoryDisk()
     log = filled(disk, retention_ms=0)

@@ -88,28 +88,26 @@ def test_any_text_is_a_value_or_refused(config: ConfigDef, text: str) -> None:
 TABLES = [*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()]
 
 
-@pytest.mark.parametrize("config", TABLES, ids=lambda config: config.name)
-def test_every_default_is_valid(config: ConfigDef) -> None:
-    assert config.doc
-    value = config.parse(config.default)
-    assert (value is None) == (config.default is None)
+def test_every_default_is_valid() -> None:
+    for config in TABLES:
+        assert config.doc, config.name
+        value = config.parse(config.default)  # whose refusal names the setting
+        assert (value is None) == (config.default is None), config.name
 
 
-@pytest.mark.parametrize("config", TOPIC_CONFIGS.values(), ids=lambda config: config.name)
-def test_every_topic_setting_has_its_default_at_the_broker(config: ConfigDef) -> None:
-    if config.synonym is None:
-        # Those of replicas name partitions of the topic, so that no default fits several topics.
-        assert config.without_effect or config.name.endswith(".throttled.replicas")
-        return
-    of_broker = BROKER_CONFIGS[config.synonym]
-    assert of_broker.dynamic
-    assert of_broker.default == config.default
-    assert of_broker.type is config.type
-    assert (of_broker.low, of_broker.high, of_broker.choices) == (
-        config.low,
-        config.high,
-        config.choices,
-    )
+def test_every_topic_setting_has_its_default_at_the_broker() -> None:
+    for config in TOPIC_CONFIGS.values():
+        if config.synonym is None:
+            # Those of replicas name partitions of the topic: no default fits several topics.
+            assert config.without_effect or config.name.endswith(".throttled.replicas"), config
+            continue
+        of_broker = BROKER_CONFIGS[config.synonym]
+        assert of_broker.dynamic, config.name
+        assert meaning(of_broker) == meaning(config), config.name
+
+
+def meaning(config: ConfigDef) -> tuple[object, ...]:
+    return config.default, config.type, config.low, config.high, config.choices
 
 
 def test_synonyms_are_distinct() -> None:

@@ -1,4 +1,7 @@
-"""Every test of this package runs twice: with the compiled kernel, and without it."""
+"""Tests of this package run twice: with the compiled kernel, and without it.
+
+Unless their module overrides `implementation`, because the kernel has no part in it.
+"""
 
 from collections.abc import Iterator
 

@@ -29,14 +29,20 @@ def put_into(batch: Buffer, codec: Compression, level: int | None = None) -> Buf
     return recompressed(batch, CompressionTarget(codec, level), **LIMITS)
 
 
-@pytest.mark.parametrize("before", Compression)
-@pytest.mark.parametrize("after", Compression)
+CODECS = list(Compression)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_in_the_codec_stays_as_it_is(codec: Compression) -> None:
+    batch = encoded(codec)
+    assert put_into(batch, codec) is batch
+
+
+# What decompresses does not know what compresses, so each codec is on each side once.
+@pytest.mark.parametrize(("before", "after"), [*zip(CODECS, CODECS[1:] + CODECS[:1], strict=True)])
 def test_only_the_codec_changes(before: Compression, after: Compression) -> None:
     batch = encoded(before)
     made = put_into(batch, after)
-    if before is after:
-        assert made is batch
-        return
     header, _ = validate_batch(memoryview(made), **LIMITS)
     assert header.compression == after
     assert list(decode_records(made)) == list(decode_records(batch))

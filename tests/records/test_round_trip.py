@@ -164,12 +164,12 @@ def test_a_truncated_last_batch_ends_the_answer() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1, 3, 255])
-@pytest.mark.parametrize("size", [17, 34, 61, 80])
-def test_other_formats_in_a_fetch_answer_are_refused(magic: int, size: int) -> None:
-    message = bytearray(encode_batch([(NOW, None, b"a" * 50, ())]))[:size]
-    message[16] = magic
-    with pytest.raises(CorruptBatch, match=f"magic {magic}"):
-        list(iter_batches(message))
+def test_other_formats_in_a_fetch_answer_are_refused(magic: int) -> None:
+    for size in (17, 34, 61, 80):
+        message = bytearray(encode_batch([(NOW, None, b"a" * 50, ())]))[:size]
+        message[16] = magic
+        with pytest.raises(CorruptBatch, match=f"magic {magic}"):
+            list(iter_batches(message))
 
 
 @pytest.mark.parametrize("batch_length", [-(2**31), -1, 0, 48])

@@ -156,14 +156,12 @@ def test_bad_timestamps(fields: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("max_timestamp", [-(2**63), -2, -1, 0, NOW, NOW + 5, 2**63 - 1])
-@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
-def test_the_largest_timestamp_is_what_the_records_say(
-    max_timestamp: int, compression: Compression
-) -> None:
-    batch = forged(encode_batch(ROWS, compression=compression), max_timestamp=max_timestamp)
-    header, (earliest, latest, _) = validate(batch)
-    assert (earliest, latest) == (NOW, NOW + 4)
-    assert header.max_timestamp == max_timestamp
+def test_the_largest_timestamp_is_what_the_records_say(max_timestamp: int) -> None:
+    for compression in (Compression.NONE, Compression.LZ4):
+        batch = forged(encode_batch(ROWS, compression=compression), max_timestamp=max_timestamp)
+        header, (earliest, latest, _) = validate(batch)
+        assert (earliest, latest) == (NOW, NOW + 4)
+        assert header.max_timestamp == max_timestamp
 
 
 @pytest.mark.parametrize("max_timestamp", [-1, 0])
@@ -219,10 +217,10 @@ def test_too_many_records_for_the_decompressed_bytes(compression: Compression) -
 
 
 @pytest.mark.parametrize("payload", MALFORMED)
-@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4], ids=str)
-def test_malformed_records_are_invalid(payload: bytes, compression: Compression) -> None:
-    error = refusal(with_payload(payload, compression=compression))
-    assert error.error_code is ErrorCode.INVALID_RECORD
+def test_malformed_records_are_invalid(payload: bytes) -> None:
+    for compression in (Compression.NONE, Compression.LZ4):
+        error = refusal(with_payload(payload, compression=compression))
+        assert error.error_code is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize("compression", list(Compression), ids=str)

@@ -10,6 +10,11 @@ from barnabas.records.varint import SMALL_VARINT_END, decode_varint, encode_vari
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def implementation() -> None:
+    """The kernel has no part in this, so each test runs once."""
+
+
 @pytest.mark.parametrize(
     ("value", "encoded"),
     [

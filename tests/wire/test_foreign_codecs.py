@@ -10,7 +10,6 @@ from tests.support.foreign_codecs import CODECS, ForeignCodec
 from tests.support.messages import (
     MESSAGES,
     KnownMessage,
-    decode,
     encode,
     in_version,
     kafka_instances,
@@ -116,9 +115,7 @@ def test_bytes_are_the_same(codec: ForeignCodec, known: KnownMessage, data: st.D
         our_bytes = encode(ours, version)
         theirs = codec.decode(known, version, our_bytes)
         _assert_same(codec, known, ours, theirs, known.block.fields, version)
-        their_bytes = codec.encode(known, version, theirs)
-        assert their_bytes == our_bytes
-        assert decode(known, their_bytes, version) == ours
+        assert codec.encode(known, version, theirs) == our_bytes
 
 
 def _assert_same(

@@ -305,6 +305,7 @@ def test_a_share_group_that_is_asked_for_twice_hides_topics_each_time(alice: Loc
     response = alice.ask(
         DescribeShareGroupOffsetsRequest([group("g", asked), group("g", asked)]), 1
     )
+    assert len(response.groups) == 2
     for answered in response.groups:
         (refused,) = answered.topics
         assert refused.topic_name == "u"

@@ -202,13 +202,12 @@ def test_a_brokers_defaults_reach_its_topics(client: RawClient, topic: str) -> N
         assert alter(client, resource, ("message.max.bytes", DELETE, None))[0] == 0
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, config in BROKER_CONFIGS.items() if not config.dynamic]
-)
-def test_what_a_running_broker_can_not_change(client: RawClient, name: str) -> None:
-    error, message = alter(client, BROKER_1, (name, SET, BROKER_CONFIGS[name].default or "x"))
-    assert error == ErrorCode.INVALID_REQUEST
-    assert name in (message or "")
+def test_what_a_running_broker_can_not_change(client: RawClient) -> None:
+    for name, config in BROKER_CONFIGS.items():
+        if not config.dynamic:
+            error, message = alter(client, BROKER_1, (name, SET, config.default or "x"))
+            assert error == ErrorCode.INVALID_REQUEST, name
+            assert name in (message or "")
 
 
 @pytest.mark.parametrize("kill", [False, True])

@@ -203,21 +203,19 @@ REFUSED: dict[str, tuple[Callable[[], bytes | None], ErrorCode]] = {
         lambda: stamped(now_ms() + 2 * HOUR_MS),
         ErrorCode.INVALID_TIMESTAMP,
     ),
-    "negative time": (lambda: stamped(-2), ErrorCode.INVALID_TIMESTAMP),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("acks", [-1, 1])
-def test_nothing_of_a_refused_batch_is_stored(
-    client: RawClient, topic: str, name: str, acks: int
-) -> None:
+def test_nothing_of_a_refused_batch_is_stored(client: RawClient, topic: str, name: str) -> None:
     make, expected = REFUSED[name]
+    records = make()
     create_topic(client, topic)
     produced(client, topic, batch(b"before"))
-    answer = produce(client, topic, make(), acks=acks)
-    assert (answer.error_code, answer.base_offset) == (expected, -1)
-    assert answer.error_message
+    for acks in (-1, 1):
+        answer = produce(client, topic, records, acks=acks)
+        assert (answer.error_code, answer.base_offset) == (expected, -1)
+        assert answer.error_message
     assert produced(client, topic, batch(b"after")) == 1
     assert stored(client, topic) == [b"before", b"after"]
 
@@ -282,26 +280,6 @@ def test_log_append_time(client: RawClient, topic: str) -> None:
     assert offset_at(client, topic, -3).timestamp == answer.log_append_time_ms
 
 
-def test_a_compacted_topic_needs_keys(client: RawClient, topic: str) -> None:
-    create_topic(client, topic, cleanup_policy="compact")
-    rows = [(now_ms(), b"k", b"v", ()), (now_ms(), None, b"v", ())]
-    answer = produce(client, topic, bytes(encode_batch(rows)))
-    assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert "key" in answer.error_message
-    assert produced(client, topic, bytes(encode_batch(rows[:1]))) == 0
-
-
-def test_a_compacted_topic_needs_well_formed_records(client: RawClient, topic: str) -> None:
-    """The CRC is right, yet what stands behind the header is no record."""
-    create_topic(client, topic, cleanup_policy="compact")
-    garbage = bytearray(batch(b"a" * 20))
-    garbage[61:] = b"\xff" * (len(garbage) - 61)
-    patch_crc(garbage)
-    answer = produce(client, topic, bytes(garbage))
-    assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert fetch_one(client, topic).high_watermark == 0
-
-
 @pytest.mark.parametrize("version", [8, 12])
 def test_more_replicas_than_there_are(client: RawClient, topic: str, version: int) -> None:
     """Who wants two copies of everything is not told that there are two."""
@@ -321,14 +299,14 @@ def garbage(compression: Compression = Compression.NONE) -> bytes:
 
 
 @pytest.mark.parametrize("compression", list(Compression), ids=str)
-@pytest.mark.parametrize("acks", [-1, 1])
 def test_records_that_nobody_can_read_are_refused(
-    client: RawClient, topic: str, compression: Compression, acks: int
+    client: RawClient, topic: str, compression: Compression
 ) -> None:
     create_topic(client, topic)
-    answer = produce(client, topic, garbage(compression), acks=acks)
-    assert answer.error_code == ErrorCode.INVALID_RECORD
-    assert answer.error_message.startswith("record 0 of 1: ")
+    for acks in (-1, 1):
+        answer = produce(client, topic, garbage(compression), acks=acks)
+        assert answer.error_code == ErrorCode.INVALID_RECORD
+        assert answer.error_message.startswith("record 0 of 1: ")
     assert produced(client, topic, batch(b"a")) == 0
     assert stored(client, topic) == [b"a"]
 
@@ -385,6 +363,7 @@ def test_timestamps_that_are_none_are_refused(
     answer = produce(client, topic, stamped(timestamp))
     assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
     assert [error.batch_index for error in answer.record_errors] == [0]
+    assert stored(client, topic) == []
 
 
 @pytest.mark.parametrize("said", [-1, 0, 5, 2**62])

@@ -80,6 +80,8 @@ BAD_FRAMES = {
     "client id that is no text": frame(struct.pack(">hhih", 3, 1, 1, 2) + b"\xff\xff"),
     "half a request": frame(struct.pack(">hhihi", 3, 1, 1, -1, 7)),
     "negative length": struct.pack(">i", -1),
+    "lowest length": struct.pack(">i", -(2**31)),
+    "greatest length": struct.pack(">i", 2**31 - 1),
     "larger than allowed": struct.pack(">i", 3_000_001),
     "http": b"GET / HTTP/1.1\r\n\r\n",
 }

@@ -29,6 +29,7 @@ from barnabas.records.encode import encode_batch
 from tests.broker.quorum.member import change
 from tests.log.memory_disk import Crash, CrashAfter, MemoryDisk
 from tests.raft.disk import Disk as Oracle
+from tests.support.tier import examples
 
 DIRECTORY = "/data/__cluster_metadata-0"
 SEGMENT_BYTES = 2_000
@@ -109,7 +110,7 @@ def seen(recovered: Recovered) -> State:
     return recovered.election, recovered.snapshot, entries
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(examples(150)))
 def test_after_a_loss_of_power_a_prefix_of_the_writes_is_there(seed: int) -> None:
     random = Random(seed)
     disk = MemoryDisk()
@@ -140,7 +141,7 @@ def test_after_a_loss_of_power_a_prefix_of_the_writes_is_there(seed: int) -> Non
         story = resumed(random, recovered, story.sequence)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(examples(60)))
 def test_what_a_full_disk_refuses_is_written_when_there_is_room(seed: int) -> None:
     random = Random(seed)
     disk = MemoryDisk()

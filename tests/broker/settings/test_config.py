@@ -78,15 +78,15 @@ def broker_values() -> Reads:
     return Reads({name: config.parse(config.default) for name, config in BROKER_CONFIGS.items()})
 
 
-@pytest.mark.parametrize("name", TOPIC_CONFIGS)
-def test_every_setting_of_a_topic_has_a_value(name: str) -> None:
-    default = TOPIC_CONFIGS[name].default
-    if TOPIC_CONFIGS[name].without_effect:
-        return
+def test_every_setting_of_a_topic_has_a_value() -> None:
     values = broker_values()
-    assert TopicValues({}, values).value(name) is not None
-    assert default is not None
-    assert TopicValues({name: default}, values).value(name) == TopicValues({}, values).value(name)
+    for name, config in TOPIC_CONFIGS.items():
+        if config.without_effect:
+            continue
+        of_broker = TopicValues({}, values).value(name)
+        assert of_broker is not None, name
+        assert config.default is not None, name
+        assert TopicValues({name: config.default}, values).value(name) == of_broker, name
 
 
 def components() -> list[type[Any]]:

@@ -1,8 +1,6 @@
-"""The producers of an open log: loaded when needed, and again after a truncation."""
+"""The producers of an open log are loaded when they are needed."""
 
-import pytest
-
-from barnabas.log import Log, StorageError
+from barnabas.log import Log
 from barnabas.log.producers.state import ProducerState
 from barnabas.records.batch import parse_header
 from tests.log.batches import batch, end, write
@@ -41,34 +39,6 @@ def test_the_table_is_loaded_when_it_is_needed() -> None:
     found = state.find_duplicate(again)
     assert found is not None
     assert found.base_offset == 0
-
-
-def test_nothing_is_stable_if_the_table_cannot_be_loaded() -> None:
-    disk = MemoryDisk()
-    closed(disk)
-    log = local_log(disk, now_ms=NOW)
-    disk.unlink(log.segments[0].log.path)
-    state = ProducerState(log, [])
-    with pytest.raises(StorageError):
-        _ = state.table
-    assert state.first_unstable_offset == log.log_start_offset
-
-
-def test_producers_found_after_a_truncation_are_as_old_as_the_last_append() -> None:
-    disk = MemoryDisk()
-    closed(disk)
-    log = local_log(disk, now_ms=NOW)
-    state = ProducerState(log, [])
-    assert state.table.get(1) is not None
-    newest = state.table.get(2)
-    assert newest is not None
-    newest.last_append_ms = NOW + 1000
-    state.unload()
-    assert state.loaded is None
-    assert log.opened_ms == NOW + 1000
-    entry = state.table.get(1)
-    assert entry is not None
-    assert entry.last_append_ms == NOW + 1000
 
 
 def test_an_empty_log_has_no_producers() -> None:
