@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.run", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="what a change can break: `make test`")
     parser.add_argument("--rest", action="store_true", help="only what --quick leaves out")
+    parser.add_argument("--no-long", action="store_true", help="without the long tests")
     parser.add_argument("--area", metavar="A,B", help=f"of {', '.join(all_areas())}")
     parser.add_argument(
         "--reached",
@@ -48,14 +49,15 @@ def main(arguments: list[str] | None = None) -> int:
     command += ["--rest"] if given.rest else []
     command += ["--shuffle", given.shuffle] if given.shuffle else []
     parallel = ["--numprocesses", str(given.workers), "--dist", "loadgroup"]
-    parallel += ["--no-loadscope-reorder", "-m", "not alone"]
+    short = " and not long" if given.no_long else ""
+    parallel += ["--no-loadscope-reorder", "-m", f"not alone{short}"]
     with TemporaryDirectory() as directory:
         if given.costs:
             os.environ[costs.VARIABLE] = directory
         code = _run([*command, *parallel, *paths(areas)])
         alone = _files_with_tests_that_run_alone(paths(areas))
         if alone and code != _INTERRUPTED:
-            code = max(code, _run([*command, "-m", "alone", *alone]))
+            code = max(code, _run([*command, "-m", f"alone{short}", *alone]))
         if given.costs:
             print("", *costs.table(Path(directory)), sep="\n")
     return code
