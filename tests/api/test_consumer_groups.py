@@ -181,7 +181,7 @@ def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fil
             assert slow.id == born
             assert len(slow.messages) == 1  # and it is still at it
             got = other.partitions
-            assert slow.partitions == {0, 1} - got
+            wait_until(lambda: slow.partitions == {0, 1} - got)
             finished.set()
             wait_until(lambda: {*slow.values, *other.values} == {0, 1})
             fill(servers, topic, range(2, 22), 2)
