@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 import barnabas
 from tests.api.faces import Asyncio, Blocking, Face
+from tests.support.wait import wait_until
 
 SETTINGS = {
     "group.initial.rebalance.delay.ms": 0,
@@ -68,3 +70,13 @@ def fill(servers: str, topic: str, numbers: range, partitions: int = 1) -> None:
                 partition=n % partitions,
                 timestamp_ms=1_700_000_000_000 + n,
             )
+
+
+def until_begun(consumer: Any, partitions: int) -> None:
+    """Until it has its partitions, and so knows where they end; there is nothing to read."""
+
+    def has_begun() -> bool:
+        assert consumer.poll(0.05) == []
+        return len(consumer.assignment) == partitions
+
+    wait_until(has_begun, lambda: f"{len(consumer.assignment)} of {partitions} partitions")

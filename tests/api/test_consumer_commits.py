@@ -17,7 +17,7 @@ import pytest
 import barnabas
 from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument
-from tests.api.conftest import Fill, fill
+from tests.api.conftest import Fill, fill, until_begun
 from tests.api.faces import Face
 from tests.support.wait import wait_until
 
@@ -161,7 +161,7 @@ def test_by_hand_all_that_was_handed_out(face: Face, servers: str, topic_with: F
         list(islice(messages, 3))
         consumer.commit()
         assert consumer.committed() == {partition: 3}
-        consumer.poll(1, max_records=4)
+        consumer.poll(60, max_records=4)
         consumer.commit()
         assert consumer.committed([partition]) == {partition: 7}
         consumer.commit({partition: 2})
@@ -178,7 +178,7 @@ def test_who_starts_at_the_end_misses_nothing_that_comes_while_it_is_gone(
     topic = topic_with(3, partitions=2)
     options = {"group": topic, "start": "latest", "commit": mode}
     with face.consumer(servers, topic, **options) as consumer:
-        assert consumer.poll(0.5) == []
+        until_begun(consumer, 2)
         if mode == "manual":
             consumer.commit()
     assert committed(servers, topic, topic) == {0: 2, 1: 1}
@@ -226,7 +226,7 @@ def test_what_was_rolled_back_after_a_start_at_the_end_is_read_again(
         barnabas.Consumer(servers, source, **options) as consumer,
         barnabas.Producer(servers, transactional_id=source) as producer,
     ):
-        assert consumer.poll(0.3) == []
+        until_begun(consumer, 1)
         fill(servers, source, range(3, 6))
         for _ in range(2):
             with suppress(KeyError), producer.transaction(consumer):
@@ -254,8 +254,7 @@ def test_a_rebalance_before_anything_was_read_aborts_no_transaction(
         barnabas.Consumer(servers, source, **options) as consumer,
         barnabas.Producer(servers, transactional_id=source) as producer,
     ):
-        assert consumer.poll(0.3) == []
-        assert len(consumer.assignment) == 2
+        until_begun(consumer, 2)
         thread = threading.Thread(target=second_member)
         thread.start()
         try:

@@ -99,13 +99,15 @@ asyncio.run(main())
 
 def test_closing_that_is_cancelled_may_outlive_its_loop() -> None:
     program = """
+ended = threading.Event()
 class Stubborn(Core):
     async def close(self):
         self.closing.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            await asyncio.sleep(0.2)
+            while not ended.is_set():
+                await asyncio.sleep(0.001)
             print("closed", flush=True)
 async def main():
     global clock
@@ -119,6 +121,7 @@ try:
     asyncio.run(main())
 except asyncio.CancelledError:
     print("ended", flush=True)
+    ended.set()
 """
     done = run(program)
     assert (done.stdout, done.stderr) == ("ended\nclosed\n", "")

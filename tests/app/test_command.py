@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import barnabas
+from barnabas.embedded.ports import HOST, Ports
 from tests.support import fork_server
 from tests.support.wait import wait_until
 
@@ -28,10 +31,20 @@ def handle(value: str) -> str:
 """
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One of two neighbours that no other process gets: each worker has a port of its own."""
+    while True:
+        with closing(Ports(1)) as ports, socket.socket() as neighbour:
+            (number,) = ports.numbers
+            try:
+                neighbour.bind((HOST, number + 1))
+            except OSError:
+                continue
+            # Held without listening: a server, which reuses addresses, can listen there.
+            neighbour.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            yield number
+            return
 
 
 def fetch(port: int, path: str) -> str:
@@ -66,12 +79,11 @@ def results(servers: str, topic: str, count: int) -> list[str]:
 
 
 def test_two_workers_share_the_work_and_end_cleanly(
-    app_broker: barnabas.Cluster, topic: str, tmp_path: Path
+    app_broker: barnabas.Cluster, topic: str, tmp_path: Path, port: int
 ) -> None:
     servers = app_broker.bootstrap_servers
     app_broker.create_topic(f"{topic}-out")
     (tmp_path / "service.py").write_text(SOURCE.format(topic=topic))
-    port = free_port()
     arguments = ["service:app", "--workers", "2", "--http", f"127.0.0.1:{port}", "-b", servers]
     arguments += ["--log-format", "json"]
     process = command(tmp_path, *arguments)

@@ -140,13 +140,19 @@ def test_the_last_delivery_becomes_a_dead_letter_or_is_handled() -> None:
 
 def test_the_others_finish_what_they_have_when_one_fails() -> None:
     app = App()
+    begun: list[str] = []
     done: list[str] = []
+    failing = asyncio.Event()
 
     @app.handler("jobs", group="g", share=True, concurrency=3)
     async def work(job: str) -> None:
-        await asyncio.sleep(0.01 if job == "bad" else 0.1)
+        begun.append(job)
         if job == "bad":
+            await wait_until_async(lambda: len(begun) == 3)
+            failing.set()
             raise ValueError(job)
+        await failing.wait()
+        await asyncio.sleep(0.1)  # it is known by then
         done.append(job)
 
     with app.test() as run:

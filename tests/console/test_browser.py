@@ -252,21 +252,6 @@ def test_a_phone_needs_no_scrolling_to_the_side(
     phone.close()
 
 
-AXE_PAGES = [
-    ("light", "/"),
-    ("light", "/topics"),
-    ("light", "/topics/orders?m=0:3"),
-    ("light", "/group?id=billing"),
-    ("dark", "/"),
-]
-
-
-def test_axe_finds_nothing(
-    browser: Browser, filled: barnabas.Cluster, console: ConsoleProcess
-) -> None:
-    assert violations(browser, console, AXE_PAGES) == {}
-
-
 @pytest.mark.long
 def test_axe_finds_nothing_on_any_page(
     browser: Browser, filled: barnabas.Cluster, console: ConsoleProcess

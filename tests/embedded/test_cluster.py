@@ -139,9 +139,3 @@ def test_a_leader_that_there_is_not(barnabas_cluster: Cluster, barnabas_topic: s
         barnabas_cluster.leader_of("nothing", timeout_s=0.1)
     with pytest.raises(ClusterError, match="has no partition 7; it has 0 to 0"):
         barnabas_cluster.leader_of(barnabas_topic, 7, timeout_s=0.1)
-
-
-def test_a_public_name_that_there_is_not() -> None:
-    assert "Cluster" in dir(barnabas)
-    with pytest.raises(AttributeError, match="no attribute 'Clutser'"):
-        _ = barnabas.Clutser

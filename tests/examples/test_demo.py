@@ -29,7 +29,7 @@ from examples.demo.view import PlainView, picture
 from examples.demo.watch import ClusterView
 from examples.demo.website import AHEAD, Website
 from tests.support.processes import command_line
-from tests.support.wait import wait_until
+from tests.support.wait import wait_until, wait_until_async
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.demo", "--plain"]
@@ -214,6 +214,7 @@ def test_the_website_waits_for_acknowledgements() -> None:
 
         sending = asyncio.create_task(send())
         for count in (AHEAD, AHEAD + 1, AHEAD + 2):
+            await wait_until_async(lambda count=count: len(website.sent) >= count)
             await asyncio.sleep(0.01)
             assert len(website.sent) == count
             producer.acknowledged[count - AHEAD].set()

@@ -90,6 +90,9 @@ class ConfluentProducer(Producer):
         with suppress(ck.KafkaException):  # one that is fenced can't even wait
             self._producer.flush(60)
         self._producer.purge()
+        # Its threads end with it. An error that a test has kept may refer to this object for long,
+        # and they would complain that there is no broker any more.
+        del self._producer
 
 
 @contextmanager
@@ -256,7 +259,7 @@ class ConfluentAdmin(Admin):
         return [(node.id, node.host, node.port) for node in described.nodes]
 
     def close(self) -> None:
-        """librdkafka ends the admin client with its last reference."""
+        del self._admin  # librdkafka ends it with its last reference
 
 
 def _only(futures: Mapping[Any, Any]) -> Any:

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from barnabas import Admin, Cluster, Consumer, Producer
+from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.operations.failback import complete, prepare, returning_flow
@@ -61,7 +62,10 @@ def drain(cluster: Cluster) -> list[tuple[int, str]]:
 
         def poll() -> bool:
             read.extend((m.partition, m.value.decode()) for m in consumer.poll(1.0))
-            return all(consumer.position(each) >= end for each, end in ends.items())
+            try:
+                return all(consumer.position(each) >= end for each, end in ends.items())
+            except InvalidArgument:  # it has no partitions yet
+                return False
 
         wait_until(poll, lambda: f"read {len(read)}, ends {ends}")
     return read

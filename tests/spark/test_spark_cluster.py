@@ -2,10 +2,10 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from time import sleep
 
@@ -16,6 +16,7 @@ from pyspark.sql.functions import udf
 
 import barnabas
 import barnabas.spark
+from barnabas.embedded.ports import Ports
 from barnabas.spark.sessions.java import java_home
 from tests.spark.sink.test_killed_sinks import RECORDS, check, start
 from tests.support.processes import command_line
@@ -69,19 +70,20 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 
 @pytest.fixture(scope="module")
-def master(processes: Processes) -> str:
+def master(processes: Processes) -> Iterator[str]:
     """Its address; with two workers of one core each."""
     spark_class = str(Path(sys.executable).parent / "spark-class")
     package = "org.apache.spark.deploy"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = f"spark://127.0.0.1:{port}"
-    ports = ["--host", "127.0.0.1", "--webui-port", "0"]
-    processes.start("master", spark_class, f"{package}.master.Master", *ports, "--port", str(port))
-    for name in ("worker-1", "worker-2"):
-        size = ["--cores", "1", "--memory", "1g", "--work-dir", str(processes.folder / name)]
-        processes.start(name, spark_class, f"{package}.worker.Worker", *ports, *size, url)
-    return url
+    with closing(Ports(1)) as held:
+        (port,) = held.numbers
+        url = f"spark://127.0.0.1:{port}"
+        where = ["--host", "127.0.0.1", "--webui-port", "0"]
+        own = [*where, "--port", str(port)]
+        processes.start("master", spark_class, f"{package}.master.Master", *own)
+        for name in ("worker-1", "worker-2"):
+            size = ["--cores", "1", "--memory", "1g", "--work-dir", str(processes.folder / name)]
+            processes.start(name, spark_class, f"{package}.worker.Worker", *where, *size, url)
+        yield url
 
 
 @pytest.fixture(scope="module")

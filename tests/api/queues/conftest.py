@@ -8,12 +8,14 @@ import pytest
 
 import barnabas
 
+LOCK_S = 3
+"""Short, for what is about locks that expire; long enough for a busy machine to renew them."""
 SETTINGS = {
-    "group.share.record.lock.duration.ms": 1_000,
+    "group.share.record.lock.duration.ms": LOCK_S * 1_000,
     "group.share.min.record.lock.duration.ms": 1_000,
     "share.coordinator.state.topic.num.partitions": 1,
 }
-"""Locks of a second, for what is about locks that expire; a Kafka has to be given the same."""
+"""A Kafka has to be given the same."""
 
 
 @pytest.fixture(scope="package")

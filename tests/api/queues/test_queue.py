@@ -10,7 +10,7 @@ import pytest
 import barnabas
 from barnabas.errors import InvalidArgument, LockLost, UndecodableRecord
 from tests.api.faces import Face
-from tests.api.queues.conftest import Jobs
+from tests.api.queues.conftest import LOCK_S, Jobs
 
 WAIT_S = 60
 
@@ -27,7 +27,8 @@ def take(queue: Any, count: int) -> list[Any]:
     return taken
 
 
-def nothing_comes(queue: Any, timeout_s: float = 1.5) -> None:
+def nothing_comes(queue: Any, timeout_s: float = LOCK_S + 0.5) -> None:
+    """By default for longer than a lock: what is locked by mistake would come then."""
     job = queue.get(timeout_s)
     assert job is None, f"{job!r} has come"
 
@@ -89,9 +90,9 @@ def test_a_released_job_comes_after_its_delay(face: Face, queue_servers: str, jo
     with face.queue(queue_servers, topic, group=topic) as queue:
         (job,) = take(queue, 1)
         released_at = time.monotonic()
-        job.release(delay=2.5)  # longer than a lock
+        job.release(delay=LOCK_S + 1.5)  # longer than a lock
         (again,) = take(queue, 1)
-        assert time.monotonic() - released_at >= 2.4
+        assert time.monotonic() - released_at >= LOCK_S + 1.4
         assert again.delivery_count == 2
         with pytest.raises(InvalidArgument, match="from 0 to 900"):
             again.release(delay=1000)
@@ -107,7 +108,7 @@ def test_locks_are_renewed_while_a_job_takes_long(
         barnabas.Queue(queue_servers, topic, group=topic) as other,
     ):
         (job,) = take(slow, 1)
-        nothing_comes(other, 2.5)
+        nothing_comes(other, 2 * LOCK_S)
         job.accept().result(WAIT_S)
         nothing_comes(other, 0.5)
 
@@ -134,7 +135,7 @@ def test_renewing_by_hand(face: Face, queue_servers: str, jobs: Jobs) -> None:
     ):
         (job,) = take(slow, 1)
         for _ in range(4):
-            nothing_comes(other, 0.4)
+            nothing_comes(other, LOCK_S / 3)
             job.renew().result(WAIT_S)
         job.accept().result(WAIT_S)
         nothing_comes(other, 0.5)

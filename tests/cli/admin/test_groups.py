@@ -76,20 +76,6 @@ def test_who_has_committed_nothing_has_everything_before_it(cli: Cli, new_topic:
         assert "1 member, lag 10" in cli.ok("groups", "describe", group)
 
 
-def test_lag_counts_partitions_that_the_group_never_committed(
-    cli: Cli, new_topic: NewTopic
-) -> None:
-    topic = new_topic(2)
-    group = f"g-{topic}"
-    for partition, count in ((0, 5), (1, 30)):
-        cli.ok("produce", topic, "-p", str(partition), stdin="x\n" * count)
-    cli.ok(
-        *("groups", "reset-offsets", group, "--topic", f"{topic}:0"),
-        *("--to-earliest", "--execute"),
-    )
-    assert "0 members, lag 35" in cli.ok("groups", "describe", group)
-
-
 @pytest.mark.long
 def test_two_members_share_the_work(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic(4)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barnabas.cli.app import app as whole
 from barnabas.cli.base.command import CommandError
 from barnabas.cli.pipeline.commands.app import app
 from barnabas.cli.pipeline.status import chosen_statuses
@@ -47,10 +46,3 @@ def test_a_status_is_that_of_the_names_and_the_version(
 def test_what_has_not_run_has_no_status() -> None:
     with pytest.raises(CommandError, match=r"no pipeline x-v2 has run; those that have: a"):
         chosen_statuses([{"pipeline": "a"}], ["x"], "v2")
-
-
-def test_what_commands_do_is_said_in_a_line_that_fits() -> None:
-    done = CliRunner().invoke(whole, ["pipeline", "--help"], terminal_width=80)
-    said = done.output.split("Commands:")[1]
-    assert set(ALL) < {line.split()[0] for line in said.splitlines() if line.strip()}
-    assert "..." not in said

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.conftest import Cli, interrupt
+from tests.cli.conftest import Cli
 from tests.conftest import MakeBroker
 from tests.support.wait import wait_until
 
@@ -183,6 +184,18 @@ def unread(process: "subprocess.Popen[bytes]") -> int:
     return int(count)
 
 
+def type_line(process: "subprocess.Popen[bytes]", line: bytes) -> None:
+    """Until the line is sent: the command reads what comes after it only then.
+
+    Standard input has to stay open until the command has ended: at its end the next line counts.
+    """
+    assert process.stdin is not None
+    for each in (line, b"the next one, not ended"):
+        process.stdin.write(each)
+        process.stdin.flush()
+        wait_until(lambda: unread(process) == 0, "the command does not read")
+
+
 def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> None:
     topic = new_topic()
     process = cli.start("produce", topic, stdin=subprocess.PIPE, real=True)
@@ -190,12 +203,10 @@ def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> 
     process.stdin.write(b"typed\nhalf a line")
     process.stdin.flush()
     wait_until(lambda: read(cli, topic))
-    process.stdin.write(b" and its end\n")
-    process.stdin.flush()
-    wait_until(lambda: unread(process) == 0, "the command does not read on")
-    time.sleep(0.3)  # what it has read, it still has to take in
-    code, _, error = interrupt(process)
-    assert code == 130
+    type_line(process, b" and its end\n")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    _, error = process.communicate()
     assert error.decode() == f"sent 2 records to {topic}, partition 0\n"
     assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
 
@@ -205,13 +216,10 @@ def test_a_stopped_command_counts_what_was_not_delivered(cli: Cli, new_topic: Ne
     cli.ok("configs", "set", "topic", topic, "min.insync.replicas=2")
     process = cli.start("produce", topic, "--timeout", "5", stdin=subprocess.PIPE)
     assert process.stdin is not None
-    process.stdin.write(b"never acknowledged\n")
-    process.stdin.flush()
-    wait_until(lambda: unread(process) == 0, "the command does not read")
-    time.sleep(0.3)  # what it has read, it still has to take in
+    type_line(process, b"never acknowledged\n")
     process.terminate()
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 143
+    assert process.wait(60) == 143
+    _, error = process.communicate()
     # On a slow machine it says before that it still waits.
     assert error.decode().splitlines()[-1] == f"sent 0 records to {topic}; 1 not delivered"
 

@@ -292,7 +292,7 @@ def test_a_server_that_does_not_answer(
     began = time.monotonic()
     with pytest.raises(DatabaseError, match=r"no answer for 1 s|timed out"):
         slow.latest(slow.initial())
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 240
 
 
 @pytest.mark.long

@@ -146,7 +146,7 @@ def test_progress_goes_on_when_a_group_refuses_it(
 ) -> None:
     send(producer, topic, 0)
     with barnabas.Consumer(bootstrap, topic, group=topic) as consumer:
-        assert consumer.poll(10)
+        assert consumer.poll(60)
         reader = reader_of(subscribe=topic, startingOffsets="earliest", groupId=topic)
         end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
         assert reader.latestOffset(end, ReadAllAvailable()) == end
