@@ -49,7 +49,7 @@ BROKER = (
         old="        if self._diverging is not None:\n            return\n        self._refusal",
         new="        self._refusal",
         breaks="A follower with other records counts as if it had the leader's.",
-        areas=("broker/fetch", "broker/follower", "sim"),
+        areas=("broker/fetch/test_divergence.py", "broker/fetch", "broker/follower", "sim"),
     ),
     Mutation(
         name="follower-acknowledges-before-flush",
