@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StructField, StructType, TimestampType
 
-from barnabas.spark.decoding import json_decoder
+from barnabas.spark.decoding import json_kernel
 from barnabas.spark.decoding.decoding import Decoding
 from barnabas.spark.decoding.json_decoder import JsonDecoder
 
@@ -21,7 +21,7 @@ NOON = datetime(2023, 11, 14, 12, tzinfo=UTC)
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> JsonDecoder:
     """By the kernel, if it is compiled, and without it."""
     if request.param == "python":
-        monkeypatch.setattr(json_decoder.json_kernel, "kernel", None)
+        monkeypatch.setattr(json_kernel, "kernel", None)
     return JsonDecoder(Decoding("json", SCHEMA, time_zone="Europe/Paris"))
 
 
