@@ -137,7 +137,7 @@ BROKER = (
         old="settings.window_size_seconds * 1_000",
         new="settings.window_size_seconds * 100",
         breaks="Clients with a quota are throttled by a tenth of the window.",
-        areas=("broker/quotas",),
+        areas=("broker/quotas/test_quota_windows.py", "broker/quotas"),
     ),
     Mutation(
         name="retention-hours-beat-minutes",
