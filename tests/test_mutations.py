@@ -7,7 +7,7 @@ import pytest
 
 from tools.mutations.catalog import CATALOG
 from tools.mutations.mutation import DoesNotApply, Mutation
-from tools.mutations.results import format_table, read_table, write_table
+from tools.mutations.results import format_summary, format_table, read_table, write_table
 from tools.mutations.tree import ROOT
 from tools.mutations.trial import Trial
 
@@ -53,3 +53,15 @@ def test_a_table_is_read_again(tmp_path: Path) -> None:
     assert page.startswith("# Mutations\n")
     assert page.endswith("\nMore.\n")
     assert page.count(format_table(results)) == 1
+
+
+def test_a_summary_counts_what_each_tier_finds() -> None:
+    outcomes = [("quick", "tests/a.py"), ("all", "tests/b.py"), ("all", None)]
+    results = {
+        mutation.name: Trial(found_by, 1, tier)
+        for mutation, (tier, found_by) in zip(CATALOG, outcomes, strict=False)
+    }
+    assert format_summary(results) == (
+        f"Of {len(CATALOG)} mutations 3 were tried. "
+        "`make test` finds 1, `make test-all` 2; 1 survived.\n"
+    )

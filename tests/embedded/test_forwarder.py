@@ -1,5 +1,6 @@
 """The network of a cluster: it carries every byte, and cuts are cuts."""
 
+import asyncio
 import os
 import socket
 import struct
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.embedded.forwarder import sender_of
+from barnabas.embedded.forwarder import Forwarder, _Passage, sender_of
 from barnabas.embedded.launcher import Launcher
 from barnabas.embedded.network import CLIENTS, Network
 from barnabas.embedded.ports import HOST, Ports
 from barnabas.wire.framing import encode_request
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.primitives import Buffer
 
 
 def hello(client_id: str | None) -> bytes:
@@ -160,6 +162,45 @@ def test_the_end_of_a_connection_is_not_seen_across_a_cut(wires: Wires) -> None:
     assert is_silent(far)
     wires.network.heal([1])
     assert far.recv(1) == b""
+
+
+class FakeTransport(asyncio.Transport):
+    """One that notes whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_closed = False
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def is_reading(self) -> bool:
+        return True
+
+    def pause_reading(self) -> None:
+        """There is nothing to read."""
+
+    def write(self, data: Buffer) -> None:
+        """The other end gets nothing."""
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_reset_that_is_noticed_during_a_cut_is_passed_on_after_it() -> None:
+    """Nothing is read meanwhile, but bytes that are still to be written tell of a reset too."""
+    forwarder = Forwarder()
+    passage = _Passage(forwarder, 1, 0)
+    link = passage._link = frozenset((CLIENTS, 1))
+    front, back = FakeTransport(), FakeTransport()
+    passage.front.connection_made(front)
+    passage.back.connection_made(back)
+    forwarder.cut(frozenset((link,)))
+    passage.front.connection_lost(ConnectionResetError())
+    assert not back.is_closed
+    forwarder.cut(frozenset())
+    assert back.is_closed
+    assert not forwarder.connections
 
 
 def test_what_is_opened_across_a_cut_never_arrives(wires: Wires) -> None:

@@ -40,11 +40,23 @@ def format_table(results: Mapping[str, Trial]) -> str:
     return _HEAD + "".join(lines)
 
 
+def format_summary(results: Mapping[str, Trial]) -> str:
+    """How many were found, and by which tier: all tests include those of `make test`."""
+    tried = [results[mutation.name] for mutation in CATALOG if mutation.name in results]
+    found = [trial for trial in tried if trial.found_by is not None]
+    quick = sum(trial.tier == "quick" for trial in found)
+    return (
+        f"Of {len(CATALOG)} mutations {len(tried)} were tried. `make test` finds {quick}, "
+        f"`make test-all` {len(found)}; {len(tried) - len(found)} survived.\n"
+    )
+
+
 def write_table(file: Path, results: Mapping[str, Trial]) -> None:
-    """Replace the table of a page, or write a page with nothing else."""
+    """Replace the summary and the table of a page, or write a page with nothing else."""
     page = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise SystemExit(f"{file} lacks the lines {BEGIN} and {END}")
-    file.write_text(f"{before}{BEGIN}\n\n{format_table(results)}\n{END}{after}")
+    written = f"{format_summary(results)}\n{format_table(results)}"
+    file.write_text(f"{before}{BEGIN}\n\n{written}\n{END}{after}")

@@ -117,9 +117,10 @@ def fetch_frame(
     max_wait_ms: int = 0,
     replica_id: int = FOLLOWER,
     max_bytes: int = 1 << 20,
+    last_fetched_epoch: int = 5,
 ) -> bytearray:
     asked = [
-        FetchPartition(index, 5, offset, 5 if offset else -1, 0, 1 << 20)
+        FetchPartition(index, 5, offset, last_fetched_epoch if offset else -1, 0, 1 << 20)
         for index, offset in offsets.items()
     ]
     request = FetchRequest(

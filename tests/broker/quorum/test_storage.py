@@ -141,6 +141,23 @@ def test_after_a_loss_of_power_a_prefix_of_the_writes_is_there(seed: int) -> Non
         story = resumed(random, recovered, story.sequence)
 
 
+@pytest.mark.parametrize("seed", range(examples(20)))
+def test_nothing_expects_what_was_truncated_before_a_loss_of_power(seed: int) -> None:
+    """A machine may have written the synced offset by itself, long before the truncation."""
+    disk = MemoryDisk()
+    storage, _ = opened(disk)
+    entries = [Entry(offset, 1, LeaderChange(1)) for offset in range(4)]
+    storage.write([Write(1, ElectionState(1, None))])
+    storage.write([Write(2 + entry.base_offset, entry) for entry in entries])
+    synced = disk.nodes[f"{DIRECTORY}/synced-offset"]
+    synced.durable = bytes(synced.data)
+    storage.write([Write(6, Truncate(1))])
+    disk.power_loss(Random(seed))
+    _, recovered = opened(disk)
+    assert recovered.entries[0] == entries[0]
+    assert recovered.entries == entries[: len(recovered.entries)]
+
+
 @pytest.mark.parametrize("seed", range(examples(60)))
 def test_what_a_full_disk_refuses_is_written_when_there_is_room(seed: int) -> None:
     random = Random(seed)

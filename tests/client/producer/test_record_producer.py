@@ -343,6 +343,7 @@ class Numbered(Store):
         self.ids = 0
         self.expected: dict[tuple[TopicPartition, int], int] = {}
         self.lose_answers = 0
+        self.remembers_offsets = True
         broker.on(InitProducerIdRequest, self.introduce)
 
     def introduce(self, _: InitProducerIdRequest) -> InitProducerIdResponse:
@@ -360,6 +361,11 @@ class Numbered(Store):
         ((header, _),) = iter_batches(records)
         key = (partition, header.producer_id)
         expected = self.expected.get(key, 0)
+        if header.base_sequence < expected and not self.remembers_offsets:
+            code = ErrorCode.DUPLICATE_SEQUENCE_NUMBER
+            return PartitionProduceResponse(
+                index=partition.partition, error_code=code, base_offset=-1
+            )
         if header.base_sequence < expected:
             return PartitionProduceResponse(
                 index=partition.partition, base_offset=header.base_sequence
@@ -391,6 +397,26 @@ def test_a_batch_whose_answer_is_lost_is_stored_once() -> None:
                 assert store.values[TopicPartition("t", partition)] == wanted
             assert store.ids == 1
             assert producer.count.delivered == 60
+
+    run(main())
+
+
+def test_a_duplicate_is_no_failure_where_the_broker_has_forgotten_its_offset() -> None:
+    """It remembers the last five batches of a producer."""
+
+    async def main() -> None:
+        async with FakeBroker({"t": 1}) as broker:
+            store = Numbered(broker)
+            store.remembers_offsets = False
+            async with (
+                ClusterClient(broker.bootstrap) as cluster,
+                RecordProducer(cluster) as producer,
+            ):
+                store.lose_answers = 1
+                assert (await (await producer.send("t", b"1"))).offset == -1
+                assert (await (await producer.send("t", b"2"))).offset == 1
+            assert store.values == {("t", 0): [b"1", b"2"]}
+            assert producer.count.failed == 0
 
     run(main())
 

@@ -107,6 +107,47 @@ def test_a_hole_is_reported_and_nothing_else_goes(
     assert readable(log) == {**found, COUNT: b"more"}
 
 
+@pytest.mark.parametrize("damage", [flip, flip_length])
+@pytest.mark.parametrize("power_lost", [False, True])
+def test_damage_in_what_was_synced_is_no_torn_tail(
+    damage: Callable[[MemoryDisk, str], None], power_lost: bool
+) -> None:
+    """A power loss tears what was written last, never what the state lists as synced."""
+    disk = MemoryDisk()
+    filled(disk, vouched=True)
+    log = opened(disk)
+    put(log, value(COUNT), timestamp=COUNT, epoch=2)  # to the segment that the state lists
+    log.abandon()
+    last = segments(disk)[-1]
+    first = base_of(last)
+    assert first < COUNT - 1
+    damage(disk, last)
+    log = opened(disk, power_lost=power_lost)
+    assert readable(log) == {n: value(n) for n in range(COUNT + 1) if n != first}
+    assert [(each.start, each.end) for each in log.lost_ranges] == [(first, first + 1)]
+
+
+def test_behind_damage_the_rest_of_what_was_synced_is_no_torn_tail_either() -> None:
+    disk = MemoryDisk()
+    config = LogConfig(segment_bytes=2000, index_interval_bytes=100)
+    log = opened(disk, config=config)
+    for number in range(6):
+        put(log, value(number), epoch=1)
+    log.close()
+    log = opened(disk, config=config)
+    put(log, value(6), epoch=1)
+    log.abandon()
+    (path,) = segments(disk)
+    data = disk.nodes[path].data
+    size = len(data) // 7
+    for damaged in (1, 3):
+        data[damaged * size + HEADER_SIZE + 10] ^= 4
+    del data[-1:]  # what was not synced is torn
+    log = opened(disk, power_lost=True, config=config)
+    assert readable(log) == {n: value(n) for n in (0, 2, 4, 5)}
+    assert [(each.start, each.end) for each in log.lost_ranges] == [(1, 2), (3, 4)]
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_is_lost_can_be_skipped_by_a_setting(
     damage: Callable[[MemoryDisk, str], None],

@@ -191,6 +191,19 @@ def test_leftovers_are_cleared_away() -> None:
     assert disk.exists(f"{DIRECTORY}/notes.log")
 
 
+def test_an_epoch_without_a_record_ends_with_the_process() -> None:
+    """A rebuilt cluster takes the replica with the latest epoch: that has to be one of records."""
+    disk = MemoryDisk()
+    log = Log.open(disk, DIRECTORY, CONFIG, 0)
+    put(log, b"a", epoch=1)
+    log.appender.begin_epoch(2)
+    assert log.latest_epoch == 2
+    log.close()
+    log = reopened(disk)
+    assert log.recovery is None, "the epochs are those of the state"
+    assert log.epochs.entries() == [(1, 0)]
+
+
 def test_an_empty_segment_file_keeps_the_end_offset() -> None:
     disk = MemoryDisk()
     disk.make_directory(DIRECTORY)

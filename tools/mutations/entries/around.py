@@ -41,7 +41,7 @@ AROUND = (
         old="* 1_000_000\n        return (micros",
         new="* 1_000\n        return (micros",
         breaks="A timestamp in JSON becomes one of 1970.",
-        areas=("spark/decoding",),
+        areas=("spark/decoding/test_json_timestamps.py", "spark/decoding"),
     ),
     Mutation(
         name="pipeline-restarts-once-more",
@@ -65,7 +65,7 @@ AROUND = (
         old="self._replace(file=other.file, pos=other.pos)",
         new="self._replace(pos=other.pos)",
         breaks="After the binlog has rotated, a stream continues at a wrong place.",
-        areas=("changes/mysql/test_incremental.py", "changes/mysql"),
+        areas=("changes/mysql/test_position.py", "changes/mysql", "spark/changes"),
     ),
     Mutation(
         name="connect-lease-from-answer",
@@ -89,7 +89,7 @@ AROUND = (
         old="if content is None or hashlib.sha256(content).hexdigest() != piece.file.sha256:",
         new="if content is None:",
         breaks="A damaged backup is restored without a warning.",
-        areas=("backup/test_backup.py", "backup"),
+        areas=("backup/test_partition_restore.py", "backup"),
     ),
     Mutation(
         name="console-shows-masked-value",

@@ -49,7 +49,7 @@ BROKER = (
         old="        if self._diverging is not None:\n            return\n        self._refusal",
         new="        self._refusal",
         breaks="A follower with other records counts as if it had the leader's.",
-        areas=("broker/fetch", "broker/follower", "sim"),
+        areas=("broker/fetch/test_divergence.py", "broker/fetch", "broker/follower", "sim"),
     ),
     Mutation(
         name="follower-acknowledges-before-flush",
@@ -137,7 +137,7 @@ BROKER = (
         old="settings.window_size_seconds * 1_000",
         new="settings.window_size_seconds * 100",
         breaks="Clients with a quota are throttled by a tenth of the window.",
-        areas=("broker/quotas",),
+        areas=("broker/quotas/test_quota_windows.py", "broker/quotas"),
     ),
     Mutation(
         name="retention-hours-beat-minutes",

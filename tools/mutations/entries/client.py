@@ -9,7 +9,7 @@ CLIENT = (
         old="in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):",
         new="in (ErrorCode.NONE,):",
         breaks="A record that arrived at the second attempt is reported as failed.",
-        areas=("client/producer", "client/test_failover.py"),
+        areas=("client/producer/test_record_producer.py", "client/producer"),
     ),
     Mutation(
         name="producer-commits-without-flush",

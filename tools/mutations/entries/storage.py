@@ -29,12 +29,12 @@ STORAGE = (
         areas=("log/test_flush.py", "log/test_flusher_part.py", "broker/replica", "sim"),
     ),
     Mutation(
-        name="truncation-state-not-synced",
+        name="truncation-keeps-old-state",
         file="log/truncation.py",
         old="            self._state_file.write(sync=True, end_offset=offset)\n",
-        new="            self._state_file.write(sync=False, end_offset=offset)\n",
+        new="",
         breaks="After a truncation and a power loss, a stale state vouches for records.",
-        areas=("log/recovery/test_power_loss.py", "log", "sim"),
+        areas=("log/recovery/test_recovery.py", "log/recovery", "log", "sim"),
     ),
     Mutation(
         name="follower-skips-crc",
@@ -49,8 +49,8 @@ STORAGE = (
         file="log/recovery/recovery.py",
         old="        self._epochs.truncate_from(end)\n",
         new="        self._epochs.truncate_from(end + 1)\n",
-        breaks="After a crash, a replica claims a leader epoch of which it has no record.",
-        areas=("log/recovery", "log/test_leader_epochs.py", "log", "sim"),
+        breaks="After a restart, a replica claims a leader epoch of which it has no record.",
+        areas=("log/recovery/test_recovery.py", "log/recovery", "log", "sim"),
     ),
     Mutation(
         name="recovery-drops-behind-damage",
@@ -58,7 +58,7 @@ STORAGE = (
         old="        was_synced = listed is not None and flaw.position < listed.size\n",
         new="        was_synced = listed is not None and flaw.position > listed.size\n",
         breaks="One damaged batch makes a restart delete all records behind it.",
-        areas=("log/recovery", "log"),
+        areas=("log/recovery/test_holes.py", "log/recovery", "log"),
     ),
     Mutation(
         name="retention-deletes-uncommitted",

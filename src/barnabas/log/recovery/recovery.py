@@ -96,6 +96,8 @@ class Recovery:
         self._corrected_epochs = 0
         self._suspect_epochs_from: int | None = None
         self._dropped_segments = 0
+        self._salvaged: dict[int, int] = {}
+        """Of segments behind damage: base offset, and the end of what the state lists as synced."""
 
     def run(self) -> Recovered:
         segments = self._load_segments()
@@ -207,6 +209,8 @@ class Recovery:
         """Whether a power loss has taken away what came before this segment."""
         if not segments or not self._power_lost or base_offset < self._inventory.last_trusted:
             return False
+        if base_offset in self._salvaged:
+            return False
         previous = segments[-1]
         end = previous.next_offset
         if self._inventory.explains_gap(previous.base_offset, end, base_offset):
@@ -219,6 +223,8 @@ class Recovery:
         base_offset, sizes = segment.base_offset, self._inventory.sizes
         listed = self._inventory.listed.get(base_offset)
         was_synced = listed is not None and flaw.position < listed.size
+        if segment.next_offset < self._salvaged.get(base_offset, -1):
+            was_synced = True
         if was_synced or base_offset < self._inventory.last_trusted:
             return False
         if self._power_lost:
@@ -240,8 +246,15 @@ class Recovery:
             left.append(behind)
             left.sort()
             sizes[behind] = self._disk.list_files(self._directory)[file_name(behind)]
+            synced_end = self._synced_end(segment.base_offset)
+            if behind < synced_end:
+                self._salvaged[behind] = synced_end
         end = min([*left, *([] if behind is None else [behind])], default=segment.next_offset)
         self._lost.add(LostRange(segment.next_offset, end, flaw.reason))
+
+    def _synced_end(self, base_offset: int) -> int:
+        listed = self._inventory.listed.get(base_offset)
+        return self._salvaged.get(base_offset, -1) if listed is None else listed.next_offset
 
     def _note_shrunk(self, segment: Segment) -> None:
         listed = self._inventory.listed.get(segment.base_offset)
