@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--shuffle", metavar="SEED", help="in a random order, which SEED repeats")
     parser.add_argument("--costs", action="store_true", help="print what each area costs")
-    parser.add_argument("--workers", type=int, default=3 * (os.cpu_count() or 2))
+    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
     given = parser.parse_args(arguments)
     areas = given.area.split(",") if given.area else all_areas()
     unknown = sorted(set(areas) - set(all_areas()))
