@@ -30,6 +30,8 @@ class MariaDb:
         self.socket = self.folder / "s"
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
+        # A server that starts removes temporary tables that it finds there, also of other servers.
+        self._environment = {**os.environ, "TMPDIR": str(self.folder)}
         install = _real("mariadb-install-db")
         done = subprocess.run(
             [
@@ -40,7 +42,7 @@ class MariaDb:
                 "--skip-test-db",
                 *self._user(),
             ],
-            env={**os.environ, "PATH": f"/usr/bin:/usr/sbin:{os.environ['PATH']}"},
+            env={**self._environment, "PATH": f"/usr/bin:/usr/sbin:{os.environ['PATH']}"},
             capture_output=True,
             text=True,
             check=False,
@@ -71,6 +73,7 @@ class MariaDb:
                     *self._options,
                     *self._user(),
                 ],
+                env=self._environment,
                 stdout=log,
                 stderr=log,
             )
