@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     command += ["--shuffle", given.shuffle] if given.shuffle else []
     parallel = ["--numprocesses", str(given.workers), "--dist", "loadgroup"]
     short = " and not long" if given.no_long else ""
-    parallel += ["--no-loadscope-reorder", "-m", f"not alone{short}"]
+    parallel += ["-m", f"not alone{short}"]
     with TemporaryDirectory() as directory:
         if given.costs:
             os.environ[costs.VARIABLE] = directory

@@ -96,6 +96,7 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
     # Every command of a page is a process.
     "examples/test_documents.py": (
         "test_every_snippet_about_clusters_runs_with_three_nodes[README.md]",
+        "test_every_snippet_about_clusters_runs_with_three_nodes[quickstart.md]",
         "test_a_snippet_that_fails_or_prints_something_else_is_noticed",
         "test_handlers_say_which_versions_they_serve",
     ),
