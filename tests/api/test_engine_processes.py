@@ -174,6 +174,98 @@ with Clock(Loud()) as clock:
     assert done.stderr.rstrip().endswith("KeyboardInterrupt")
 
 
+STRIKE = """
+import gc, warnings
+from opcode import opname
+
+gc.disable()
+warnings.simplefilter("ignore")  # of coroutines that an interrupt kept from being awaited
+AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
+
+class Struck(BaseException):
+    pass
+
+def is_struck(do, step):
+    # Interrupt it at the n-th of the points where Python looks for signals.
+    left, last = step, {}
+    def trace(frame, event, _):
+        nonlocal left
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            before = last.get(id(frame))
+            last[id(frame)] = opname[frame.f_code.co_code[frame.f_lasti]]
+            if before in AFTER:
+                left -= 1
+                if not left:
+                    sys.settrace(None)
+                    raise Struck
+        return trace
+    sys.settrace(trace)
+    try:
+        do()
+    except Struck:
+        return True
+    finally:
+        sys.settrace(None)
+    assert left > 0, "the interrupt was swallowed"
+    return False
+
+def struck_everywhere(do, afterwards):
+    step = 1
+    while is_struck(do, step):
+        afterwards()
+        step += 1
+    return step
+"""
+
+
+def test_an_interrupt_at_any_point_of_a_wait_is_heard_and_does_no_harm() -> None:
+    program = """
+with Clock() as clock:
+    for seconds in (0, 0.005):
+        assert struck_everywhere(lambda: clock.sleep(seconds), clock.age_s) > 20
+"""
+    run(STRIKE + program)
+
+
+def test_an_interrupt_at_any_point_of_closing_is_heard_and_closing_goes_on() -> None:
+    program = """
+from contextlib import suppress
+from barnabas.errors import ClientClosed
+
+clocks = [Clock()]
+
+def close_again():
+    with suppress(ClientClosed):  # if it was cut short
+        clocks[-1].close()
+    clocks.append(Clock())
+    clocks[-1].core.closing_s = 0.002 * (len(clocks) % 2)
+
+assert struck_everywhere(lambda: clocks[-1].close(), close_again) > 10
+"""
+    run(STRIKE + program)
+
+
+def test_an_interrupt_at_any_point_of_waiting_for_a_record_is_heard_and_does_no_harm() -> None:
+    program = """
+from barnabas.client.producer.batch_result import BatchResult, DeliveryOutcome
+
+def again():
+    global result, settling
+    if settling is not None:
+        settling.join(30)
+        assert not settling.is_alive()
+    result = BatchResult(lambda: None)
+    settling = threading.Timer(0.002, result.settle, [DeliveryOutcome(0, 1)])
+    settling.start()
+
+settling = None
+again()
+assert struck_everywhere(lambda: result.wait(60), again) > 5
+"""
+    run(STRIKE + program)
+
+
 def test_ctrl_c_while_closing_is_all_that_is_shown() -> None:
     program = """
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -51,16 +51,16 @@ class Client:
 
     async def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
-        if self._registration.closed and self._registration.close().done():
+        if self._registration.closed and self._registration.close().is_set:
             return
         closed = self._registration.close()
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
-        def wake(_: object) -> None:
+        def wake() -> None:
             with suppress(RuntimeError):  # that loop has ended, with its waiters
                 loop.call_soon_threadsafe(done.set)
 
-        closed.add_done_callback(wake)
+        closed.when_set(wake)
         try:
             await done.wait()
         except asyncio.CancelledError:

@@ -5,8 +5,8 @@ stops it, so nothing is left behind. Because it is not the application's thread,
 computes or blocks never holds up heartbeats, fetches or sends, in an asyncio program either.
 
     application's threads and loops              the engine's thread and loop
-    registration.submit(core.fetch(...))  ---->  a task that runs the coroutine
-          Future  <----------------------------  its result, or its exception
+    registration.call(core.fetch(...))    ---->  a task that runs the coroutine
+          Call  <------------------------------  its result, or its exception
 
 Each client has a `Registration`. A core is created in the application's thread, without a running
 loop; from then on only submitted coroutines touch it, unless it says otherwise.
@@ -23,12 +23,14 @@ import asyncio
 import atexit
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from barnabas.client.outcome import Call, Outcome
 from barnabas.errors import BarnabasError, ClientClosed, UsedAfterFork, WaitsForItself
 
 EXIT_TIMEOUT_S = 10.0
@@ -37,8 +39,9 @@ EXIT_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 5.0
 
 T = TypeVar("T")
-Closed: TypeAlias = "Future[BaseException | None]"
-"""Holds what went wrong in closing; as a result, because there may be no caller to raise it to."""
+W = TypeVar("W", bound=Future[Any] | Call[Any])
+Closed: TypeAlias = Outcome[BaseException | None]
+"""Holds what went wrong in closing; as a value, because there may be no caller to raise it to."""
 
 
 class Core(Protocol):
@@ -58,7 +61,7 @@ class Registration:
         self._core = core
         self.name = name
         self.on_fork = on_fork
-        self._waiting: set[Future[Any]] = set()
+        self._waiting: set[Future[Any] | Call[Any]] = set()
         self._closed: Closed | None = None
         self._closing: asyncio.Task[None] | None = None
         self.warned = self.hurried = False
@@ -95,22 +98,36 @@ class Registration:
             threading.Event().wait()
         return ClientClosed(f"this {self.name} was closed meanwhile")
 
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Run a coroutine in the engine. Cancelling the future cancels it.
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> "Call[T]":
+        """Run a coroutine in the engine, for a thread that waits for it.
 
         Calls that still wait when the client is closed elsewhere are cancelled.
         """
+        call = self._begin(coroutine, Call)
+        call.when_set(lambda: self._waiting.discard(call))
+        return call
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """The same, for who does something else meanwhile. Cancelling the future cancels it."""
+        future = self._begin(coroutine, asyncio.run_coroutine_threadsafe)
+        future.add_done_callback(self._waiting.discard)
+        return future
+
+    def _begin(
+        self,
+        coroutine: Coroutine[Any, Any, T],
+        begin: Callable[[Coroutine[Any, Any, T], asyncio.AbstractEventLoop], W],
+    ) -> W:
         try:
             self.check()
-            future = asyncio.run_coroutine_threadsafe(coroutine, self._engine.loop)
+            waiting = begin(coroutine, self._engine.loop)
         except (BarnabasError, RuntimeError) as error:  # the latter of a loop that has just ended
             coroutine.close()
             raise error if isinstance(error, BarnabasError) else self._closed_error() from None
-        self._waiting.add(future)
-        future.add_done_callback(self._waiting.discard)
+        self._waiting.add(waiting)
         if self._closed is not None:  # since the check, so perhaps the loop no longer runs it
-            future.cancel()
-        return future
+            waiting.cancel()
+        return waiting
 
     def check_thread(self) -> None:
         """Raise if the present thread is the engine's, which must never wait for itself."""
@@ -123,13 +140,13 @@ class Registration:
     def close(self) -> Closed:
         """Close the core and leave the engine, once; done when the last trace is gone.
 
-        Never cancel this future: `hurry` is for those who cannot wait.
+        `hurry` is for those who cannot wait.
         """
         with _lock:
             if self._closed is None:
-                self._closed = Future()
+                self._closed = Outcome()
                 if self._engine.forked:  # all that is here belongs to the parent
-                    self._closed.set_result(None)
+                    self._closed.set()
                 else:
                     self._engine.loop.call_soon_threadsafe(self._begin_closing)
             return self._closed
@@ -166,8 +183,8 @@ class Registration:
             self._closing.cancel()
 
     def _leave(self, closing: "asyncio.Task[None]") -> None:
-        for future in list(self._waiting):
-            future.cancel()
+        for each in list(self._waiting):
+            each.cancel()
         error = (
             ClientClosed(f"closing this {self.name} was cut short: what it had left is not done")
             if closing.cancelled()
@@ -202,7 +219,7 @@ class _Engine:
             self._last_words = (closed, error)
             self._stop.set()
         else:
-            closed.set_result(error)
+            closed.set(error)
 
     @property
     def stopping(self) -> bool:
@@ -213,7 +230,7 @@ class _Engine:
             self._runner.run(self._until_stopped())
         if self._last_words is not None:
             closed, error = self._last_words
-            closed.set_result(error)
+            closed.set(error)
 
     async def _until_stopped(self) -> None:
         await self._stop.wait()
@@ -269,14 +286,20 @@ def _close_all() -> None:
         registration.close() for registration in registrations if registration.hurried
     ]  # their callers got the error
     closing = [registration.close() for registration in registrations if not registration.hurried]
-    late = wait(known + closing, EXIT_TIMEOUT_S).not_done
+    _wait(known + closing, EXIT_TIMEOUT_S)
     for registration in registrations:
         registration.hurry()
-    wait(late, _STOP_TIMEOUT_S)
+    _wait(known + closing, _STOP_TIMEOUT_S)
     engine.thread.join(_STOP_TIMEOUT_S)
     for each in closing:
-        if each.done() and (error := each.result()) is not None:
+        if each.is_set and (error := each.result()) is not None:
             raise error
+
+
+def _wait(closing: list[Closed], timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    for each in closing:
+        each.wait(deadline - time.monotonic())
 
 
 def _after_fork() -> None:

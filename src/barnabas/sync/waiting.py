@@ -5,8 +5,8 @@ does that blocks. That is said in the documentation and not by a warning: a note
 such a thread.
 """
 
+from asyncio import CancelledError
 from collections.abc import Callable, Coroutine
-from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -36,14 +36,16 @@ class Client:
         except BaseException:
             coroutine.close()
             raise
-        future = self._registration.submit(coroutine)
+        call = self._registration.call(coroutine)
         try:
-            return future.result()
+            call.wait()
+        except BaseException:  # an interrupt
+            call.cancel()
+            raise
+        try:
+            return call.result()
         except CancelledError:
             raise self._registration.cut_short() from None
-        except BaseException:
-            future.cancel()
-            raise
 
     def _breathe(self) -> None:
         """Threads need no help to let others run."""
@@ -57,17 +59,17 @@ class Client:
 
     def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
-        if self._registration.closed and self._registration.close().done():
+        if self._registration.closed and self._registration.close().is_set:
             return
         self._registration.check_thread()
         closed = self._registration.close()
         try:
-            error = closed.result()
+            closed.wait()
         except BaseException:  # an interrupt
             self._registration.hurry()
             raise
         self._registration.join()
-        if error is not None:
+        if (error := closed.result()) is not None:
             raise error
 
     def __enter__(self) -> Self:

@@ -10,9 +10,10 @@ Waiting for a record makes its batch leave at once: lingering is for batches wit
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
+from barnabas.client.outcome import Outcome
 from barnabas.errors import BarnabasError
 
 
@@ -44,14 +45,14 @@ class BatchResult:
     `hurry` is called when a caller waits.
     """
 
-    __slots__ = ("_callbacks", "_event", "_futures", "_hurry", "_lock", "_outcomes", "_parts")
+    __slots__ = ("_callbacks", "_futures", "_hurry", "_lock", "_outcomes", "_parts", "_settled")
 
     def __init__(self, hurry: Callable[[], None]) -> None:
         self._hurry: Callable[[], None] | None = hurry
         self._parts = 1
         self._outcomes: list[DeliveryOutcome] = []
         self._lock = Lock()
-        self._event: Event | None = None
+        self._settled: Outcome[None] | None = None
         self._futures: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
         self._callbacks: list[tuple[Callable[[Any], object], Any]] = []
 
@@ -73,12 +74,12 @@ class BatchResult:
         with self._lock:
             if self.done:
                 return
-            if self._event is None:
-                self._event = Event()
-            event, hurry = self._event, self._hurry
+            if self._settled is None:
+                self._settled = Outcome()
+            settled, hurry = self._settled, self._hurry
         if hurry is not None:
             hurry()
-        if not event.wait(timeout_s):
+        if not settled.wait(timeout_s):
             raise TimeoutError(f"the record was not delivered in {timeout_s} s; it may still be")
 
     def future(self) -> "asyncio.Future[None]":
@@ -116,12 +117,12 @@ class BatchResult:
             self._parts -= 1
             if self._parts:
                 return
-            callbacks, futures, event = self._callbacks, self._futures, self._event
+            callbacks, futures, settled = self._callbacks, self._futures, self._settled
             self._hurry = None
             self._callbacks = []
             self._futures = {}
-        if event is not None:
-            event.set()
+        if settled is not None:
+            settled.set()
         for loop, waiting in futures.items():
             with suppress(RuntimeError):  # the loop is closed, with its waiters
                 loop.call_soon_threadsafe(_release, waiting)
