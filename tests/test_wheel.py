@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.examples.documents import ROOT
+from tests.support.wait import LIMIT_S
 from tools.build_wheels import PURE, build
 
 ROUND_TRIP = """
@@ -25,7 +26,7 @@ with barnabas.Cluster() as cluster:
 
 def run(*command: str | Path, cwd: Path) -> str:
     done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=cwd, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -82,7 +83,7 @@ def test_the_smoke_test_refuses_a_kernel_that_does_not_load(wheel: Path, tmp_pat
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 1

@@ -8,6 +8,7 @@ import confluent_kafka
 
 import barnabas
 from barnabas import Delivery, Sent
+from tests.support.wait import LIMIT_S
 
 
 class Blocking:
@@ -28,7 +29,7 @@ class Blocking:
         self.producer.close()
 
     async def delivery(self, sent: Sent) -> Delivery:
-        return sent.result(60)
+        return sent.result(LIMIT_S)
 
     def transaction(self, consumer: Any = None) -> "AbstractAsyncContextManager[Any]":
         return _BlockingTransaction(self.producer.transaction(consumer))

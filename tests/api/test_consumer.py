@@ -21,7 +21,7 @@ from barnabas.errors import (
 )
 from tests.api.conftest import Fill, fill, until_begun
 from tests.api.faces import Face
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 BEGIN = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)  # 1_700_000_000_000
 
@@ -349,7 +349,7 @@ def test_closing_ends_the_loop_of_another_thread(servers: str, topic_with: Fill)
         thread = threading.Thread(target=lambda: seen.extend(int(m.value) for m in consumer))
         thread.start()
         wait_until(lambda: len(seen) == 3, "not everything is read")
-    thread.join(60)
+    thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert seen == [0, 1, 2]
 
@@ -362,7 +362,7 @@ def test_only_committed_messages_unless_all_are_wanted(
         with producer.transaction():
             producer.send(topic, b"1")
         with suppress(KeyError), producer.transaction():
-            producer.send(topic, b"2").result(60)
+            producer.send(topic, b"2").result(LIMIT_S)
             raise KeyError
         with producer.transaction():
             producer.send(topic, b"3")

@@ -19,7 +19,7 @@ from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument
 from tests.api.conftest import Fill, fill, until_begun
 from tests.api.faces import Face
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 def committed(servers: str, group: str, topic: str) -> dict[int, int]:
@@ -79,16 +79,16 @@ def test_what_another_thread_is_at_work_on_when_the_block_ends_is_read_again(
             seen.append(message.offset)
             if message.offset == 3:
                 at_work.set()
-                go_on.wait(60)
+                go_on.wait(LIMIT_S)
 
     seen: list[int] = []
 
     with barnabas.Consumer(servers, topic, group=topic) as consumer:
         thread = threading.Thread(target=work)
         thread.start()
-        assert at_work.wait(60)
+        assert at_work.wait(LIMIT_S)
     go_on.set()
-    thread.join(60)
+    thread.join(LIMIT_S)
     assert not thread.is_alive()
     assert seen == [0, 1, 2, 3]
     assert committed(servers, topic, topic) == {0: 3}

@@ -17,7 +17,7 @@ from barnabas.client.group.classic_member import ClassicMember
 from barnabas.errors import BrokerError
 from tests.api.conftest import Fill, fill, until_begun
 from tests.api.faces import Face
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 QUICK = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "commit_interval_ms": 100}
 SHORT_SESSION = {**QUICK, "session_timeout_ms": 1_500}
@@ -57,7 +57,7 @@ class Member:
 
     def __exit__(self, *error: object) -> None:
         self.consumer.close()
-        self._thread.join(60)
+        self._thread.join(LIMIT_S)
         assert not self._thread.is_alive()
         assert self.error is None, self.error
 
@@ -170,7 +170,7 @@ def test_a_handler_slower_than_the_rebalance_stays(servers: str, topic_with: Fil
     finished = threading.Event()
 
     def handle(_message: Message) -> None:
-        finished.wait(60)
+        finished.wait(LIMIT_S)
 
     with Member(servers, topic, handle, **SHORT_REBALANCE) as slow:
         wait_until(lambda: slow.messages)

@@ -16,7 +16,7 @@ from tests.api.conftest import fill
 from tests.api.test_consumer_groups import Member as AnyMember
 from tests.api.test_consumer_groups import values
 from tests.conftest import ELSEWHERE
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SETTINGS = {
     "auto.create.topics.enable": False,
@@ -110,7 +110,7 @@ def test_a_handler_that_does_not_return_does_not_hold_up_the_others(servers: str
     going_on = threading.Event()
 
     def handle(_message: Message) -> None:
-        going_on.wait(60)
+        going_on.wait(LIMIT_S)
 
     with Member(servers, topic, handle, rebalance_timeout_ms=3_000) as slow:
         wait_until(lambda: slow.messages)

@@ -17,7 +17,7 @@ from barnabas import Message, TopicPartition
 from barnabas.errors import InvalidArgument, UndecodableRecord
 from tests.api.conftest import Fill, fill
 from tests.api.test_consumer_commits import committed, until_committed
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 class Workers:
@@ -50,7 +50,7 @@ class Workers:
 
     def join(self) -> None:
         for thread in self._threads:
-            thread.join(60)
+            thread.join(LIMIT_S)
             assert not thread.is_alive()
 
 
@@ -184,7 +184,7 @@ def test_a_slow_stream_is_waited_for_in_the_end(
 
     def handle(number: int, _message: Message) -> None:
         if number == slow:
-            go.wait(60)
+            go.wait(LIMIT_S)
 
     with barnabas.Consumer(servers, topic, partition_max_bytes=2_000, max_bytes=2_000) as consumer:
         streams = consumer.streams(3)
@@ -251,7 +251,7 @@ def test_what_a_stream_cannot_decode(servers: str, topic_with: Fill) -> None:
         next_one = threading.Thread(target=lambda: next(iter(stream), None))
         next_one.start()
         until_handled(consumer, 6)
-    next_one.join(60)
+    next_one.join(LIMIT_S)
     assert not next_one.is_alive()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.errors import ClientClosed, DeliveryTimedOut, WaitsForItself
 from tests.api.clock import AioClock, Clock, Core
-from tests.support.wait import wait_until, wait_until_async
+from tests.support.wait import LIMIT_S, wait_until, wait_until_async
 
 
 def engines() -> list[threading.Thread]:
@@ -100,7 +100,7 @@ def test_whoever_waits_while_somebody_else_closes_is_told() -> None:
         wait_until(lambda: clock.core.said == ["sleeps"])
         clock.close()
         with pytest.raises(ClientClosed):
-            asleep.result(60)
+            asleep.result(LIMIT_S)
     assert not engines()
 
     async def in_tasks() -> None:
@@ -191,7 +191,7 @@ def test_a_callback_that_would_wait_for_itself_is_told() -> None:
             clock.age_s()
 
         with pytest.raises(WaitsForItself, match="callback of this Clock"):
-            clock._registration.submit(callback()).result(60)
+            clock._registration.submit(callback()).result(LIMIT_S)
 
 
 def test_a_client_that_is_dropped_is_closed_in_the_background() -> None:
@@ -220,5 +220,5 @@ def test_nobody_who_comes_while_it_is_closed_is_left_waiting() -> None:
             gate.wait()
             clock.close()
             for user in users:
-                user.result(60)
+                user.result(LIMIT_S)
     assert not engines()

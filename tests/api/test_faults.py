@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 import barnabas
 from barnabas import Cluster, Consumer, Producer, TopicPartition, errors
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 PARTITIONS = 3
 QUICK = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000}
@@ -104,7 +104,9 @@ def test_offsets_that_were_told_are_right_after_a_leader_is_lost(
         for number in range(60):
             if number == 30:
                 barnabas_cluster.kill(barnabas_cluster.leader_of(barnabas_topic, 0))
-            done = producer.send(barnabas_topic, number, partition=number % PARTITIONS).result(60)
+            done = producer.send(barnabas_topic, number, partition=number % PARTITIONS).result(
+                LIMIT_S
+            )
             told[done.partition, done.offset] = number
     found = read_all(barnabas_cluster, barnabas_topic, 60)
     assert told == {(p, o): n for p, numbers in found.items() for o, n in enumerate(numbers)}
@@ -112,7 +114,7 @@ def test_offsets_that_were_told_are_right_after_a_leader_is_lost(
 
 def is_delivered(sent: barnabas.Sent) -> bool:
     try:
-        sent.result(60)
+        sent.result(LIMIT_S)
     except errors.DeliveryTimedOut:  # the first may take longer than it may
         return False
     return True
@@ -126,7 +128,7 @@ def test_what_cannot_be_delivered_is_not_overlooked() -> None:
         cluster.kill(1)
         looked_at = producer.send("t", b"looked at")
         with pytest.raises(errors.BarnabasError):
-            looked_at.result(60)
+            looked_at.result(LIMIT_S)
         producer.send("t", b"overlooked")
         with pytest.raises(errors.DeliveryFailed, match="1 "):
             producer.close()
@@ -149,7 +151,7 @@ def trickle(cluster: Cluster, topic: str) -> Iterator[list[int]]:
                     for i in range(30)
                 ]
                 for each in sent:
-                    each.result(60)
+                    each.result(LIMIT_S)
                     acknowledged.append(number)
                     number += 1
                 time.sleep(0.01)

@@ -13,7 +13,7 @@ from barnabas import Sent, TopicPartition
 from barnabas.errors import InvalidArgument, UnknownTopic
 from barnabas.records.murmur2 import partition_for_key
 from tests.api.producers import FACES, Face, read
-from tests.support.wait import wait_until, wait_until_async
+from tests.support.wait import LIMIT_S, wait_until, wait_until_async
 
 
 @pytest.fixture(params=FACES, ids=lambda face: face.name)
@@ -166,7 +166,7 @@ def test_flush_waits_as_long_as_it_may(face: Face, bootstrap: str, admin: barnab
             sent = await producer.send(topic, b"x")
             with pytest.raises(TimeoutError, match="still being tried"):
                 await producer.flush(timeout_s=0)
-            await producer.flush(timeout_s=60)
+            await producer.flush(timeout_s=LIMIT_S)
             assert sent.done()
 
     run(main())
@@ -220,9 +220,9 @@ def test_the_application_may_choose_partitions_itself(
 def test_partitions_that_are_added_are_used(bootstrap: str, admin: barnabas.Admin) -> None:
     topic = new_topic(admin)
     with barnabas.Producer(bootstrap) as producer:
-        assert producer.send(topic, b"").result(60).partition == 0
+        assert producer.send(topic, b"").result(LIMIT_S).partition == 0
         admin.add_partitions(topic, 2)
-        assert producer.send(topic, b"", partition=1).result(60).partition == 1
+        assert producer.send(topic, b"", partition=1).result(LIMIT_S).partition == 1
         admin.add_partitions(topic, 3)
         refreshing = producer._producer._sender
         refreshing._refresh_at = 0.0
@@ -328,7 +328,7 @@ def test_a_sent_record_says_how_it_stands(bootstrap: str, admin: barnabas.Admin)
         assert isinstance(sent, Sent)
         assert not sent.done()
         assert repr(sent) == f"<Sent to {topic}-0, on its way>"
-        assert sent.result(60) == (topic, 0, 0, sent.timestamp_ms)
+        assert sent.result(LIMIT_S) == (topic, 0, 0, sent.timestamp_ms)
         assert repr(sent) == f"<Sent to {topic}-0, at offset 0>"
         assert sent.exception() is None
         assert sent.batch.partition == TopicPartition(topic, 0)

@@ -26,7 +26,7 @@ from barnabas.errors import (
     WaitsForItself,
 )
 from tests.api.producers import FACES, Face, read
-from tests.support.wait import wait_until_async
+from tests.support.wait import LIMIT_S, wait_until_async
 
 
 @pytest.fixture(params=FACES, ids=lambda face: face.name)
@@ -307,7 +307,7 @@ def test_callbacks_hear_and_must_not_wait(bootstrap: str, topic: str) -> None:
         other = producer.send(topic, b"other", partition=0)
         sent = producer.send(topic, b"x", partition=1)
         sent.add_done_callback(callback)
-        assert sent.result(60).offset == 0
-        assert over.wait(60)
-        assert other.result(60).offset == 0
+        assert sent.result(LIMIT_S).offset == 0
+        assert over.wait(LIMIT_S)
+        assert other.result(LIMIT_S).offset == 0
     assert heard == [0]

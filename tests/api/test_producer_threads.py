@@ -12,6 +12,7 @@ import pytest
 import barnabas
 from barnabas import Sent
 from tests.api.producers import read
+from tests.support.wait import LIMIT_S
 
 THREADS = 4
 EACH = 3_000
@@ -60,7 +61,8 @@ def test_threads_keep_their_own_order_and_lose_nothing(
 def test_threads_that_wait_for_each_record(bootstrap: str, topic: str) -> None:
     def work(thread: int) -> list[int]:
         return [
-            producer.send(topic, b"", partition=thread % 2).result(60).offset for _ in range(50)
+            producer.send(topic, b"", partition=thread % 2).result(LIMIT_S).offset
+            for _ in range(50)
         ]
 
     with barnabas.Producer(bootstrap) as producer, ThreadPoolExecutor(THREADS) as pool:

@@ -16,6 +16,7 @@ from barnabas.errors import (
     TransactionAborted,
 )
 from tests.api.producers import FACES, Face, read
+from tests.support.wait import LIMIT_S
 
 
 @pytest.fixture(params=FACES, ids=lambda face: face.name)
@@ -129,7 +130,7 @@ def test_closing_rolls_an_open_transaction_back(bootstrap: str, topic: str) -> N
     producer = barnabas.Producer(bootstrap, transactional_id=topic)
     transaction = producer.transaction()
     transaction.__enter__()
-    producer.send(topic, b"x").result(60)
+    producer.send(topic, b"x").result(LIMIT_S)
     producer.close()
     with barnabas.Producer(bootstrap, transactional_id=topic) as other, other.transaction():
         other.send(topic, b"y")

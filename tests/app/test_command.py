@@ -16,7 +16,7 @@ import pytest
 import barnabas
 from barnabas.embedded.ports import HOST, Ports
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SOURCE = """
 import os, sys, barnabas
@@ -49,7 +49,7 @@ def port() -> Iterator[int]:
 
 def fetch(port: int, path: str) -> str:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT_S) as answer:
             return str(answer.read().decode())
     except OSError:
         return ""
@@ -66,7 +66,7 @@ def command(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def ended(process: "subprocess.Popen[str]") -> str:
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=LIMIT_S)
     return output
 
 
@@ -120,14 +120,14 @@ def test_a_change_restarts_the_workers(
     process = command(tmp_path, "service:app", "--reload", "-b", servers)
     try:
         with barnabas.Producer(servers, value=str) as producer:
-            producer.send(topic, "a").result(120)
+            producer.send(topic, "a").result(LIMIT_S)
             assert results(servers, f"{topic}-out", 1)[0].startswith("a by")
             time.sleep(0.01)  # so that the time of the file differs
             source.write_text(SOURCE.format(topic=topic).replace(" by ", " again by "))
-            producer.send(topic, "b").result(120)
+            producer.send(topic, "b").result(LIMIT_S)
             wait_until(
                 lambda: (
-                    producer.send(topic, "c").result(120)
+                    producer.send(topic, "c").result(LIMIT_S)
                     and any("again" in each for each in results(servers, f"{topic}-out", 1))
                 )
             )

@@ -10,11 +10,12 @@ import barnabas
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.records.message import Message
 from tests.support import fork_server
+from tests.support.wait import LIMIT_S
 
 
 def command(servers: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     line = [sys.executable, "-m", "barnabas", "dead-letters", *arguments, "-b", servers]
-    return fork_server.run(line, capture_output=True, text=True, check=False, timeout=120)
+    return fork_server.run(line, capture_output=True, text=True, check=False, timeout=LIMIT_S)
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ import pytest
 
 import barnabas
 from tests.broker.quorum.member import free_ports
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SERVICE = """
 import django
@@ -75,7 +75,7 @@ def test_handlers_live_as_long_as_the_server(servers: str, topic: str, tmp_path:
             assert answer["django"]
         wait_until(lambda: httpx.get(f"{url}/orders").text == "order 0,order 1,order 2")
         server.terminate()
-        assert server.wait(60) in (0, -15), (tmp_path / "log").read_text()
+        assert server.wait(LIMIT_S) in (0, -15), (tmp_path / "log").read_text()
     finally:
         server.kill()
         server.wait()

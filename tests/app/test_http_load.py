@@ -11,7 +11,7 @@ import pytest
 
 import barnabas
 from tests.broker.quorum.member import free_ports
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SERVICE = """
 from fastapi import FastAPI, Request
@@ -76,7 +76,7 @@ def test_each_request_is_a_record_and_each_record_is_handled_once(
             assert answer.status_code == 200, answer.text
 
     async def load() -> None:
-        async with httpx.AsyncClient(timeout=60) as client:
+        async with httpx.AsyncClient(timeout=LIMIT_S) as client:
             await asyncio.gather(*(customer(client, number) for number in range(CUSTOMERS)))
 
     wanted = {f"c{number}": sum(range(EACH)) for number in range(CUSTOMERS)}
@@ -85,7 +85,7 @@ def test_each_request_is_a_record_and_each_record_is_handled_once(
         asyncio.run(load())
         wait_until(lambda: httpx.get(f"{url}/totals").json() == wanted)
         server.terminate()
-        assert server.wait(60) in (0, -15), (tmp_path / "log").read_text()
+        assert server.wait(LIMIT_S) in (0, -15), (tmp_path / "log").read_text()
     finally:
         server.kill()
         server.wait()

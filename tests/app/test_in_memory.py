@@ -11,6 +11,7 @@ import pytest
 
 from barnabas import App, Depends, Message, Outgoing
 from barnabas.errors import HandlerFailed, InvalidArgument
+from tests.support.wait import LIMIT_S
 
 
 @dataclass
@@ -372,5 +373,5 @@ def test_what_a_pause_holds_back_is_not_handled() -> None:
         run.advance("1m")
         assert (seen, waiting.done()) == ([b"1"], False)
         run._wait(app.resume("keep"))
-        waiting.result(60)
+        waiting.result(LIMIT_S)
         assert seen == [b"1", b"2"]

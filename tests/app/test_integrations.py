@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import barnabas
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 def test_an_application_lives_as_long_as_a_web_service(servers: str, topic: str) -> None:
@@ -73,7 +73,7 @@ def test_each_attempt_has_a_span_in_the_trace_of_its_record(tmp_path: Path) -> N
     program = tmp_path / "traced.py"
     program.write_text(TRACED)
     done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=LIMIT_S
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
@@ -127,7 +127,7 @@ def test_a_plain_producer_sends_its_span_and_a_consumer_continues_it(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stderr
     headers, spans, children = json.loads(done.stdout)

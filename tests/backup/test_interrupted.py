@@ -8,7 +8,7 @@ import pytest
 
 import barnabas
 from tests.backup.support import COMMAND, Source, backup, environment, records
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 RATE = ("--rate", "100000")
 """The eight partitions of these tests take several seconds then."""
@@ -42,7 +42,7 @@ def begin_and_stop(source: Source, number: signal.Signals) -> int:
     try:
         wait_until(lambda: len(found()) >= before + 2)
         process.send_signal(number)
-        process.wait(60)
+        process.wait(LIMIT_S)
     finally:
         process.kill()
         process.wait()

@@ -45,6 +45,7 @@ from tests.broker.verbs import (
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.metrics import scrape
+from tests.support.wait import LIMIT_S
 
 MakeBroker = Callable[..., BrokerProcess]
 
@@ -57,7 +58,7 @@ def start(*settings: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "barnabas", "server"]
     for setting in ("metrics.listeners=", *settings):
         command += ["--set", setting]
-    ended = fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = fork_server.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert ended.stdout == ""
     return ended.returncode, ended.stderr
 

@@ -17,6 +17,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.group.committed_offsets import fetch_committed
 from barnabas.client.producer.record_producer import RecordProducer
 from tests.support import fork_server
+from tests.support.wait import LIMIT_S
 
 
 class Cli:
@@ -91,7 +92,7 @@ class Cli:
 def interrupt(process: "subprocess.Popen[bytes]") -> tuple[int, bytes, bytes]:
     """Ctrl-C; returns the exit code and the rest of what it printed."""
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=60)
+    out, error = process.communicate(timeout=LIMIT_S)
     return process.returncode, out, error
 
 

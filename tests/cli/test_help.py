@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from barnabas import __version__
 from barnabas.cli.app import app
 from tests.support import fork_server
+from tests.support.wait import LIMIT_S
 
 COMMANDS = [
     "server",
@@ -73,7 +74,7 @@ COMMANDS = [
 
 def barnabas(*arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "barnabas", *arguments]
-    return fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return fork_server.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -124,7 +125,7 @@ def test_help_loads_nothing_heavy() -> None:
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT_S, check=True
     )
     assert done.stdout.strip() == "[]"
 
@@ -144,5 +145,5 @@ def test_ctrl_c_while_it_is_still_starting_ends_it_quietly() -> None:
             process.stdout.readline()  # the interpreter itself has started
             time.sleep(pause_s)
             process.send_signal(signal.SIGINT)
-            _, error = process.communicate(timeout=60)
+            _, error = process.communicate(timeout=LIMIT_S)
             assert (process.returncode, error) == (130, b"")

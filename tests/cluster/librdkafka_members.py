@@ -11,7 +11,7 @@ from typing import Self
 
 from confluent_kafka import Producer
 
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
@@ -53,7 +53,7 @@ class MemberProcess:
         assert self._process.stdin is not None
         if self._process.poll() is None:
             self._process.stdin.close()
-            self._process.wait(60)
+            self._process.wait(LIMIT_S)
 
     def __enter__(self) -> Self:
         return self

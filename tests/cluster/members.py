@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 import barnabas
+from tests.support.wait import LIMIT_S
 
 _MODULE = "tests.cluster.group_member"
 
@@ -96,7 +97,7 @@ class MemberProcess:
         assert self._process.returncode == 0, f"{self.name} has failed"
 
     def _join(self) -> None:
-        self._process.wait(60)
+        self._process.wait(LIMIT_S)
         self._thread.join()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -139,7 +140,7 @@ class Members:
         rest = () if instance_id is None else (instance_id,)
         name = f"member-{len(self.all) + 1}"
         member = MemberProcess(name, instance_id, *self._arguments, *rest)
-        assert member.is_ready.wait(60)
+        assert member.is_ready.wait(LIMIT_S)
         self.all.append(member)
         return member
 

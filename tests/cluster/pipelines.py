@@ -24,7 +24,7 @@ from tests.cluster.workload import IMPATIENT
 from tests.foreign_clients.conftest import CLIENTS
 from tests.support.cluster import ClusterProcesses
 from tests.support.network import CLIENTS as CLIENT_HOST
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SOURCE = "source"
 PARTITIONS = 3
@@ -110,7 +110,7 @@ class Pipelines:
         for transformer in self.transformers.values():
             transformer.close()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(LIMIT_S)
 
     def _launch(self, client: str, name: str, partitions: Sequence[str] = ()) -> None:
         network = self._cluster.network
@@ -194,7 +194,7 @@ class Pipelines:
     def finish(self, timeout_s: float = 120) -> None:
         """Stop what goes in, wait until all has come out, and a while for what should not."""
         self._writing.clear()
-        self._threads[0].join(70)
+        self._threads[0].join(LIMIT_S)
         whole = dict.fromkeys(self.seen, self.sent)
         self._wait(lambda: self.seen == whole, timeout_s, lambda: "not everything comes out")
         for transformer in self.transformers.values():

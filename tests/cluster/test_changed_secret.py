@@ -4,7 +4,7 @@ from pathlib import Path
 
 import barnabas
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 OLD, NEW = "the old secret of a cluster", "the new secret of a cluster"
 STEPS = [(OLD, NEW), (NEW, OLD), (NEW,)]
@@ -44,7 +44,7 @@ def test_no_node_is_stopped_to_change_the_secret(tmp_path: Path) -> None:
                 secrets.write(first, files)
                 first.restart()
                 cluster.wait_until_formed()
-                producer.send("t", b"%d" % step).result(60)
+                producer.send("t", b"%d" % step).result(LIMIT_S)
                 others = [node for node in cluster.nodes.values() if node is not first]
                 before = {node.node_id: times_read(node) for node in others}
                 for node in others:
@@ -66,7 +66,7 @@ def test_no_node_is_stopped_to_change_the_secret(tmp_path: Path) -> None:
             secrets.write(lost, (NEW,))  # read while it starts
             lost.wait_until_ready()
             cluster.wait_until_formed()
-            producer.send("t", b"last").result(60)
+            producer.send("t", b"last").result(LIMIT_S)
         for node in cluster.nodes.values():
             log = node.log.read_text()
             assert OLD not in log

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.cluster.exactly_once import EXACT
 from tests.support.cluster import ClusterProcesses
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 ADVISED = {"metadata.recovery.strategy": "none"}
 """With the default, librdkafka 2.16 forgets the nodes and waits for one that it has forgotten."""
@@ -42,9 +42,9 @@ def test_offsets_are_sent_once_all_nodes_are_back(
     sending.join(5)
     assert sending.is_alive(), "there was no broker to send them to"
     cluster.start()
-    sending.join(60)
+    sending.join(LIMIT_S)
     assert not sending.is_alive(), "all nodes are back, and it still waits"
     producer.commit_transaction()
-    (committed,) = consumer.committed([TopicPartition("source", 0)], timeout=60)
+    (committed,) = consumer.committed([TopicPartition("source", 0)], timeout=LIMIT_S)
     assert committed.offset == 2
     consumer.close()

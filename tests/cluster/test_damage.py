@@ -11,7 +11,7 @@ from barnabas.records.decode import iter_batches
 from tests.cluster.conftest import TOPIC
 from tests.cluster.faults import wiped
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 COUNT = 1_000
 VALUES = [b"%06d" % number * 20 for number in range(COUNT)]
@@ -184,7 +184,7 @@ def test_a_garbled_epoch_that_a_follower_finds(cluster: ClusterProcesses) -> Non
     before = content(leader)
     with wiped(cluster, next(node for node in cluster.nodes.values() if node is not leader)):
         garbled(middle(leader))
-    wait_until(lambda: content(leader) == before, "it was not corrected", timeout_s=90)
+    wait_until(lambda: content(leader) == before, "it was not corrected")
     wait_until_alike(cluster)
     assert "damaged leader epochs corrected: 1" in leader.log.read_text()
     assert consumed(cluster) == (VALUES, None)
@@ -226,7 +226,7 @@ def test_rot_that_a_follower_finds(cluster: ClusterProcesses) -> None:
     before = content(leader)
     with wiped(cluster, next(node for node in cluster.nodes.values() if node is not leader)):
         flipped(leader)
-    wait_until(lambda: content(leader) == before, "what rotted was not fetched again", timeout_s=90)
+    wait_until(lambda: content(leader) == before, "what rotted was not fetched again")
     wait_until_alike(cluster)
     assert "are damaged" in leader.log.read_text()
     assert consumed(cluster) == (VALUES, None)
@@ -265,7 +265,7 @@ def alter(cluster: ClusterProcesses, name: str, value: str) -> None:
     )
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for future in admin.incremental_alter_configs([resource]).values():
-        future.result(60)
+        future.result(LIMIT_S)
 
 
 def lose_power(cluster: ClusterProcesses) -> None:

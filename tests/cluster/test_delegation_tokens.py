@@ -20,7 +20,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.raw_client import RawClient
 from tests.support.access import AUTHORIZER
 from tests.support.sasl import PLAIN_PASSWORD, SaslCluster, sign_in, sign_in_by
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SECRET = "the-secret-of-all-tokens"
 SETTINGS = {
@@ -85,7 +85,7 @@ def test_each_node_creates_tokens_that_all_nodes_accept(cluster: SaslCluster) ->
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
             security = by_token(tokens[(number + 1) % 3], mechanism)
             with barnabas.Producer(bootstrap, security=security) as producer:
-                producer.send("t", b"as alice").result(60)
+                producer.send("t", b"as alice").result(LIMIT_S)
     with barnabas.Admin(nodes[0], security=as_user("carol")) as admin:
         expires_ms = admin.renew_delegation_token(tokens[0].hmac, period_ms=3_600_000)
         assert expires_ms < tokens[0].expiry_timestamp_ms

@@ -12,6 +12,7 @@ from tests.cluster.conftest import SESSION_S, TOPIC, hurt
 from tests.cluster.faults import frozen
 from tests.cluster.history import Acked, ProducerMode, Sent
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import LIMIT_S
 
 PRODUCE_VERSION = 12
 """The last that names topics."""
@@ -27,7 +28,7 @@ def test_a_leader_that_was_deposed_in_its_sleep_acknowledges_nothing(
         for number in range(2):
             zombie = cluster.leader_of(TOPIC)
             value = f"late/{number}"
-            with zombie.connect(timeout_s=60) as client, frozen(zombie):
+            with zombie.connect(timeout_s=LIMIT_S) as client, frozen(zombie):
                 data = PartitionProduceData(0, batch(value.encode()))
                 topic_data = TopicProduceData(TOPIC, partition_data=[data])
                 request = ProduceRequest(None, -1, 5_000, [topic_data])

@@ -15,7 +15,7 @@ import pytest
 from tests.cluster.conftest import TOPIC, hurt
 from tests.support.cluster import ClusterProcesses
 from tests.support.machine import find_tool, missing
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 _SOURCE = r"""
 #define _GNU_SOURCE
@@ -69,7 +69,7 @@ class FailingFiles:
         command = [str(compiler), "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
         # It looks for the assembler and the linker on the path.
         path = {**os.environ, "PATH": os.defpath}
-        subprocess.run(command, env=path, check=True, timeout=60)
+        subprocess.run(command, env=path, check=True, timeout=LIMIT_S)
         self._list = directory / "files"
         monkeypatch.setenv("LD_PRELOAD", str(library))
         monkeypatch.setenv("FAILING_FILES", str(self._list))

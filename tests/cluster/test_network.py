@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.network import CLIENTS, Network, NetworkUnavailable
+from tests.support.wait import LIMIT_S
 
 _ECHO = """
 import socket, sys
@@ -41,7 +42,7 @@ def echo(network: Network) -> Iterator["subprocess.Popen[str]"]:
 
 def _connect(network: Network, host: int) -> socket.socket:
     with network.inside(host):
-        return socket.create_connection((network.address(1), 9000), timeout=60)
+        return socket.create_connection((network.address(1), 9000), timeout=LIMIT_S)
 
 
 def _heard(process: "subprocess.Popen[str]") -> str:

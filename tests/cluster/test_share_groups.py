@@ -122,13 +122,13 @@ def test_each_record_is_accepted_once(cluster: ClusterProcesses) -> None:
 
     with workers(cluster.bootstrap, journal):
         produce(500)
-        wait_until(all_accepted, "nothing is killed, and not all is accepted", timeout_s=180)
+        wait_until(all_accepted, "nothing is killed, and not all is accepted")
         for topic, partition in ((TOPIC, 0), ("__share_group_state", 0), (TOPIC, 1)):
             leader = cluster.leader_of(topic, partition)
             produce(300)
             with killed(cluster, leader):
                 produce(300)
-                wait_until(all_accepted, f"{topic} was killed", timeout_s=180)
+                wait_until(all_accepted, f"{topic} was killed")
             cluster.wait_until_whole()
     assert not journal.wrong, f"accepted, and delivered again: {journal.wrong[:10]}"
     assert journal.delivered >= sent

@@ -19,7 +19,7 @@ from barnabas.wire.messages.describe_user_scram_credentials import (
 from tests.support.certificates import Authority
 from tests.support.machine import find_tool, missing
 from tests.support.sasl import ADMIN, MECHANISMS, SCRAM_PASSWORD, SaslCluster
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 USERS = {"PLAIN": ADMIN, "SCRAM-SHA-256": ("bob", SCRAM_PASSWORD)}
 USERS["SCRAM-SHA-512"] = USERS["SCRAM-SHA-256"]
@@ -140,8 +140,10 @@ def talk_by_kcat(
 ) -> list[bytes]:
     settings = [f"{name}={value}" for name, value in own(mechanism, user, password).items()]
     command = [str(KCAT), "-b", bootstrap, "-t", topic, *(f"-X{each}" for each in settings)]
-    subprocess.run([*command, "-P"], input=b"\n".join(VALUES), check=True, timeout=60)
-    done = subprocess.run([*command, "-C", "-e", "-q"], capture_output=True, check=True, timeout=60)
+    subprocess.run([*command, "-P"], input=b"\n".join(VALUES), check=True, timeout=LIMIT_S)
+    done = subprocess.run(
+        [*command, "-C", "-e", "-q"], capture_output=True, check=True, timeout=LIMIT_S
+    )
     return done.stdout.splitlines()
 
 
@@ -193,7 +195,7 @@ def test_a_leader_is_killed_while_clients_are_signed_in(cluster: SaslCluster) ->
         assert theirs.flush(60) == 0
         victim = cluster.leader_of(topic)
         victim.kill()
-        ours.send(topic, b"1").result(60)
+        ours.send(topic, b"1").result(LIMIT_S)
         theirs.produce(topic, b"1")
         assert theirs.flush(60) == 0
     victim.start()
@@ -223,7 +225,7 @@ def test_sign_in_over_tls(tmp_path: Path) -> None:
         theirs.produce("orders", b"theirs")
         assert theirs.flush(60) == 0
         with barnabas.Producer(cluster.sasl_bootstrap, security=security) as ours:
-            ours.send("orders", b"ours").result(60)
+            ours.send("orders", b"ours").result(LIMIT_S)
         with barnabas.Consumer(
             cluster.sasl_bootstrap, "orders", group="g", security=security
         ) as consumer:

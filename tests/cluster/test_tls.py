@@ -25,7 +25,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from tests.support.certificates import Authority, Certificate
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.machine import find_tool, missing
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 HOSTS = ("127.0.0.1",)
 RECORDS = 200
@@ -160,8 +160,8 @@ def with_kcat(secured: Secured, topic: str) -> list[bytes]:
     command = [str(program), "-b", secured.cluster.bootstrap, "-t", topic]
     command += [part for option in options for part in ("-X", option)]
     lines = b"\n".join(b"%d" % number for number in range(RECORDS))
-    subprocess.run([*command, "-P"], input=lines, check=True, timeout=60)
-    found = subprocess.run([*command, "-C", "-e", "-q"], capture_output=True, timeout=60)
+    subprocess.run([*command, "-P"], input=lines, check=True, timeout=LIMIT_S)
+    found = subprocess.run([*command, "-C", "-e", "-q"], capture_output=True, timeout=LIMIT_S)
     assert found.returncode == 0, found.stderr
     return found.stdout.split()
 
@@ -180,7 +180,7 @@ def test_the_command_line(secured: Secured, tmp_path: Path) -> None:
     lines = {"bootstrap.servers": secured.cluster.bootstrap, **secured.settings()}
     properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     command = ["barnabas", "cluster", "status", "--json", "--command-config", str(properties)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["nodes"]) == 3
 

@@ -27,6 +27,7 @@ from confluent_kafka import (
 from tests.cluster.checker import Violation, check
 from tests.cluster.history import Acked, Failed, History, ProducerMode, Sent, Stored
 from tests.cluster.readers import GROUP, Lone, Member, place_and_value, see_committed
+from tests.support.wait import LIMIT_S
 
 DEFAULTS: Mapping[str, Any] = {}
 """Clients as they come."""
@@ -114,7 +115,7 @@ class Workload:
         self._producing.clear()
         self._consuming.clear()
         for thread in (*self._producers, *self._consumers):
-            thread.join(60)
+            thread.join(LIMIT_S)
 
     # -- producers -------------------------------------------------------------------------------
 

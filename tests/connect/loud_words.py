@@ -21,6 +21,6 @@ def words(bootstrap: str, topic: str, wanted: int) -> list[str]:
             found.extend(each.value["word"] for each in consumer.poll(0.5))
             return len(found) >= wanted
 
-        wait_until(has_all, lambda: f"{len(found)} of {wanted}", timeout_s=120)
+        wait_until(has_all, lambda: f"{len(found)} of {wanted}")
         found += [each.value["word"] for each in consumer.poll(0.5)]  # duplicates come now
         return found

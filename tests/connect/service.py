@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 _LISTENING = re.compile(r"listening on (http://\S+)")
 _QUICK = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -56,7 +56,7 @@ class Service:
         given = {"Content-Type": "application/json"} | (headers or {})
         request = urllib.request.Request(self.url + path, data, given, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
                 return _answer(answer.status, answer.read(), answer.headers)
         except urllib.error.HTTPError as error:
             return _answer(error.code, error.read(), error.headers)

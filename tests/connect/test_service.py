@@ -17,7 +17,7 @@ from tests.connect.service import Service
 from tests.examples.documents import ROOT, run, steps
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
@@ -132,7 +132,7 @@ def test_requests_that_are_none_are_answered(service: Service) -> None:
         b"Content-Length: 100000\r\n\r\n" + b"[" * 100_000,
         b"GET / HTTP/1.1\r\nx: " + b"x" * 100_000 + b"\r\n\r\n",
     ):
-        with socket.create_connection((host, int(port)), timeout=30) as connection:
+        with socket.create_connection((host, int(port)), timeout=LIMIT_S) as connection:
             connection.sendall(sent)
             assert connection.recv(100).startswith(b"HTTP/1.1 4"), sent[:40]
     assert service.get("/connectors") == []
@@ -171,7 +171,7 @@ def test_every_snippet_of_the_page_runs(
     (folder / "orders.json").write_text(orders[1])
     service.wait_until_ready()
     for step in steps(page):
-        run(step, broker, folder, timeout_s=120)
+        run(step, broker, folder, timeout_s=LIMIT_S)
     assert service.get("/connectors") == []
 
 
@@ -197,7 +197,7 @@ def test_connectors_run_pause_and_fail_alone(service: Service, broker: str, fold
         service.wait_for_state("loud", "RUNNING")
         assert service.get("/connectors/loud/topics") == {"loud": {"topics": ["loud", "words"]}}
         assert service.get("/connectors/loud/tasks/0/status")["state"] == "RUNNING"
-        with urllib.request.urlopen(f"{service.url}/metrics", timeout=60) as answer:
+        with urllib.request.urlopen(f"{service.url}/metrics", timeout=LIMIT_S) as answer:
             metrics = answer.read().decode()
         assert 'kafka_connect_connector_status{connector="bad",status="failed"} 1\n' in metrics
         assert 'barnabas_pipeline_rows_in_total{pipeline="loud"} 1\n' in metrics

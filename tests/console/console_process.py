@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 _READY = re.compile(r" until Ctrl-C: (https?://\S+:\d+)/")
 
@@ -42,7 +42,7 @@ class ConsoleProcess:
         assert self._process is not None
         self._process.terminate()
         try:
-            self._process.wait(60)
+            self._process.wait(LIMIT_S)
         finally:
             self._process.kill()
 
@@ -74,7 +74,7 @@ class ConsoleProcess:
         if self.cookie:
             request.add_header("Cookie", self.cookie)
         try:
-            with urlopen(request, timeout=60) as answer:
+            with urlopen(request, timeout=LIMIT_S) as answer:
                 return answer.status, dict(answer.headers), answer.read()
         except HTTPError as error:
             return error.code, dict(error.headers), error.read()

@@ -12,7 +12,7 @@ import barnabas
 from barnabas.console.api.endpoints import ENDPOINTS
 from tests.console.console_process import ConsoleProcess
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -364,7 +364,7 @@ def test_read_only_masked_and_audited(
 )
 def test_a_console_that_makes_no_sense_does_not_start(options: tuple[str, ...], said: str) -> None:
     command = [sys.executable, "-m", "barnabas", "console", "--no-browser", *options]
-    done = fork_server.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = fork_server.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 2
     assert said in done.stderr
 
@@ -376,4 +376,4 @@ def test_a_console_of_a_cluster_that_is_away_starts_and_says_so(tmp_path: Path) 
         status, _, body = console.ask("/api/overview")
         assert (status, b"Check that the brokers run" in body) == (502, True)
         console.process.terminate()
-        assert console.process.wait(60) == 143
+        assert console.process.wait(LIMIT_S) == 143

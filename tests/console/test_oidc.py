@@ -36,6 +36,7 @@ from tests.console.browser import WAIT_MS, Visit, chromium
 from tests.console.console_process import ConsoleProcess
 from tests.console.oidc_provider import CLIENT, SECRET, OidcProvider
 from tests.support.sasl import SaslBroker
+from tests.support.wait import LIMIT_S
 
 expect.set_options(timeout=WAIT_MS)
 REDIRECT = "http://localhost:8080/sign-in/oidc/back"
@@ -87,7 +88,7 @@ class _Stay(HTTPRedirectHandler):
 def visit(url: str, cookie: str = "") -> tuple[str, str]:
     """Where an address leads, and the cookie that it sets."""
     try:
-        build_opener(_Stay).open(Request(url, headers={"Cookie": cookie}), timeout=60)
+        build_opener(_Stay).open(Request(url, headers={"Cookie": cookie}), timeout=LIMIT_S)
     except HTTPError as answer:
         cookies = SimpleCookie()
         for each in answer.headers.get_all("Set-Cookie", []):

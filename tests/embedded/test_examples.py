@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wait import LIMIT_S
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,7 +18,7 @@ def _pytest(*arguments: str, cwd: Path) -> str:
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

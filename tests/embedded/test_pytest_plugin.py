@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wait import LIMIT_S
+
 Run = Callable[..., "Outcome"]
 
 
@@ -35,7 +37,7 @@ def run(tmp_path: Path) -> Run:
             env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=170,
+            timeout=LIMIT_S,
         )
         return Outcome(done)
 

@@ -16,7 +16,7 @@ import barnabas
 from barnabas.embedded import storage
 from barnabas.embedded.cluster import Cluster, ClusterError
 from barnabas.embedded.launcher import Launcher
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 _PROGRAM = """
 import json, os, sys, time
@@ -49,7 +49,7 @@ class Traces:
 
     def go_on(self) -> None:
         """Let the program come to its last line."""
-        self.process.communicate("\n", timeout=60)
+        self.process.communicate("\n", timeout=LIMIT_S)
 
     def wait_until_gone(self) -> None:
         wait_until(lambda: not self.directory.exists(), f"{self.directory} is left")
@@ -179,7 +179,9 @@ with second:
     assert second.running == (1,)
 assert not directory.exists()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_S
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -74,7 +74,7 @@ def wait_for_processes(demo: "subprocess.Popen[str]", *programs: str) -> list[ps
         lines = [command_line(child) for child in found]
         return found if all(any(program in line for line in lines) for program in programs) else []
 
-    return wait_until(started, lambda: f"only {list(map(command_line, children()))}", timeout_s=120)
+    return wait_until(started, lambda: f"only {list(map(command_line, children()))}")
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ from tests.foreign_clients.face import (
     Producer,
     Record,
 )
+from tests.support.wait import LIMIT_S
 
 T = TypeVar("T")
 _ASSIGNORS = {"range": RangePartitionAssignor, "roundrobin": RoundRobinPartitionAssignor}
@@ -39,7 +40,7 @@ class EventLoop:
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(90)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(LIMIT_S)
 
 
 _loop: EventLoop | None = None

@@ -24,6 +24,7 @@ from tests.foreign_clients.face import (
     Producer,
     Record,
 )
+from tests.support.wait import LIMIT_S
 
 _ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -88,7 +89,7 @@ class KafkaPythonProducer(Producer):
         self._futures = []
 
     def close(self) -> None:
-        self._producer.close(timeout=60)
+        self._producer.close(timeout=LIMIT_S)
 
 
 @contextmanager

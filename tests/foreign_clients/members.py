@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from tests.foreign_clients.face import Consumer, Record
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 Share = frozenset[tuple[str, int]]
 
@@ -43,7 +43,7 @@ class Member:
     def leave(self) -> None:
         """Leave the group and wait until that is done."""
         self._leaving.set()
-        self._thread.join(60)
+        self._thread.join(LIMIT_S)
         assert not self._thread.is_alive(), "the member does not end"
         self.check()
 

@@ -31,6 +31,7 @@ from kafka.errors import ClusterAuthorizationFailedError
 
 from tests.support.access import AUTHORIZER
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 SETTINGS = {**AUTHORIZER, "allow.everyone.if.no.acl.found": "true"}
 """Nobody signs in: rules are about User:ANONYMOUS, who may do what no rule is about."""
@@ -93,29 +94,29 @@ def error_of_read(bootstrap: str, topic: str) -> int | None:
 def test_confluent_kafka(broker: BrokerProcess) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     for made in admin.create_topics([NewTopic("open", 1, 1), NewTopic("closed", 1, 1)]).values():
-        made.result(60)
+        made.result(LIMIT_S)
     assert error_of_produce(broker.bootstrap, "closed") is None
     rules = [
         rule("closed", AclOperation.READ, user="User:alice"),
         rule("open", AclOperation.WRITE),
     ]
     for done in admin.create_acls(rules).values():
-        done.result(60)
-    assert set(admin.describe_acls(everything()).result(60)) == set(rules)
+        done.result(LIMIT_S)
+    assert set(admin.describe_acls(everything()).result(LIMIT_S)) == set(rules)
     denied = KafkaError.TOPIC_AUTHORIZATION_FAILED
     assert error_of_produce(broker.bootstrap, "closed") == denied
     assert error_of_produce(broker.bootstrap, "open") is None
     assert error_of_read(broker.bootstrap, "closed") == denied
-    assert "closed" not in admin.list_topics(timeout=60).topics, "it may not be described"
+    assert "closed" not in admin.list_topics(timeout=LIMIT_S).topics, "it may not be described"
 
     broker.kill()
     broker.start()  # rules outlive the process
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    assert set(admin.describe_acls(everything()).result(60)) == set(rules)
+    assert set(admin.describe_acls(everything()).result(LIMIT_S)) == set(rules)
     assert error_of_produce(broker.bootstrap, "closed") == denied
 
     (deleted,) = admin.delete_acls([everything()]).values()
-    assert set(deleted.result(60)) == set(rules)
+    assert set(deleted.result(LIMIT_S)) == set(rules)
     assert error_of_produce(broker.bootstrap, "closed") is None
     assert error_of_read(broker.bootstrap, "closed") is None
 
@@ -125,10 +126,10 @@ def test_a_cluster_that_is_closed_to_all_but_super_users(tmp_path: Path) -> None
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         (made,) = admin.create_topics([NewTopic("t", 1, 1)]).values()
         with pytest.raises(KafkaException, match="Authorization failed"):
-            made.result(60)
+            made.result(LIMIT_S)
         (created,) = admin.create_acls([rule("t", AclOperation.READ)]).values()
         with pytest.raises(KafkaException, match="Cluster authorization failed"):
-            created.result(60)
+            created.result(LIMIT_S)
         other = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
         with pytest.raises(ClusterAuthorizationFailedError):
             other.describe_acls(_any_rule())

@@ -14,7 +14,7 @@ from tests.conftest import ELSEWHERE, MakeBroker
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.face import Client, Delivery, Producer, Record
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 TOPIC = "stream"
 PARTITIONS = 2
@@ -41,7 +41,7 @@ class Stream:
 
     def end(self) -> None:
         self._ending.set()
-        self._thread.join(120)
+        self._thread.join(LIMIT_S)
         assert not self._thread.is_alive()
 
 

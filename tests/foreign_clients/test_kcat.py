@@ -10,7 +10,7 @@ import pytest
 from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import NewTopic
 from tests.support.machine import find_tool, missing
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 KCAT = find_tool("kcat")
 pytestmark = pytest.mark.skipif(KCAT is None, reason=missing("kcat"))
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(KCAT is None, reason=missing("kcat"))
 
 def kcat(bootstrap: str, *arguments: str, stdin: str = "") -> str:
     command = [str(KCAT), "-b", bootstrap, *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -91,7 +91,7 @@ def test_two_members_of_a_group_share_the_partitions(
     finally:
         for member in members:
             member.terminate()
-            member.wait(60)
+            member.wait(LIMIT_S)
     outputs = lines()
     everything = sorted(line for output in outputs for line in output)
     assert everything == [f"{p} {v}" for p in range(4) for v in "abc"]

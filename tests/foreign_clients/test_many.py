@@ -12,6 +12,7 @@ from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import NewTopic
 from tests.foreign_clients.face import Client
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 NAMES = [f"topic-{i:04}" for i in range(1000)]
 
@@ -40,7 +41,7 @@ def test_a_thousand_topics(client: Client, thousand_topics: str, name: str) -> N
         assert admin.partition_count(NAMES[500]) == 1
     with client.consumer(thousand_topics, name) as consumer:
         consumer.subscribe(NAMES)
-        records = consumer.read(1000, timeout_s=150)
+        records = consumer.read(1000, timeout_s=LIMIT_S)
     assert sorted(r.value or b"" for r in records) == [topic.encode() for topic in NAMES]
 
 
@@ -48,7 +49,7 @@ def test_two_hundred_connections(client: Client, bootstrap: str, new_topic: NewT
     """Each of 200 connections gets its answers while another client works."""
     topic = new_topic()
     host, _, port = bootstrap.partition(":")
-    connections = [socket.create_connection((host, int(port)), timeout=60) for _ in range(200)]
+    connections = [socket.create_connection((host, int(port)), timeout=LIMIT_S) for _ in range(200)]
     try:
         with client.producer(bootstrap) as producer:
             for round_number in range(3):

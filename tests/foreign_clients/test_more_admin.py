@@ -30,6 +30,7 @@ from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import NewTopic
 from tests.foreign_clients.kafka_python import KafkaPython
 from tests.foreign_clients.members import Member, wait_for_shares
+from tests.support.wait import LIMIT_S
 
 
 @pytest.fixture
@@ -80,10 +81,10 @@ def test_what_needs_security_answers_without(admin: KafkaAdminClient, bootstrap:
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    assert client.describe_acls(any_acl).result(60) == []
-    assert client.describe_user_scram_credentials().result(60) == {}
+    assert client.describe_acls(any_acl).result(LIMIT_S) == []
+    assert client.describe_user_scram_credentials().result(LIMIT_S) == {}
     with pytest.raises(KafkaException) as missing:
-        client.describe_user_scram_credentials(["ann"])["ann"].result(60)
+        client.describe_user_scram_credentials(["ann"])["ann"].result(LIMIT_S)
     assert missing.value.args[0].code() == KafkaError.RESOURCE_NOT_FOUND
 
 
@@ -106,9 +107,9 @@ def test_mirrors_sync_settings(bootstrap: str, topic: str) -> None:
         ],
     )
     (changed,) = client.incremental_alter_configs([resource]).values()
-    changed.result(60)
+    changed.result(LIMIT_S)
     (described,) = client.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
-    configs = described.result(60)
+    configs = described.result(LIMIT_S)
     assert configs["retention.ms"].value == "1234567"
     assert configs["preallocate"].value == "true"
     assert configs["leader.replication.throttled.replicas"].value == "*"

@@ -16,6 +16,7 @@ from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.support.http_server import Answer, HttpServer, Received
 from tests.support.sasl import SaslBroker, sign_in_by
+from tests.support.wait import LIMIT_S
 
 ISSUER = "https://issuer.example"
 
@@ -90,7 +91,7 @@ def test_signed_tokens(broker: SaslBroker, tokens: Tokens, tmp_path: Path) -> No
     assert theirs.flush(60) == 0
     security = our_security(tmp_path, tokens.issue("bob"))
     with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
-        ours.send("orders", b"ours").result(60)
+        ours.send("orders", b"ours").result(LIMIT_S)
 
 
 def test_a_function_gives_tokens_for_each_session(broker: SaslBroker, tokens: Tokens) -> None:
@@ -108,7 +109,7 @@ def test_a_function_gives_tokens_for_each_session(broker: SaslBroker, tokens: To
     said = len(broker.log.read_text())
     with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
         while len(given) < 3:
-            ours.send("orders", b"ours").result(60)
+            ours.send("orders", b"ours").result(LIMIT_S)
             time.sleep(0.1)
     assert "session" not in broker.log.read_text()[said:]
 
@@ -133,7 +134,7 @@ def test_our_client_gets_tokens_from_an_endpoint(broker: SaslBroker, tokens: Tok
     try:
         with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
             while len(server.received) < 2:
-                ours.send("orders", b"ours").result(60)
+                ours.send("orders", b"ours").result(LIMIT_S)
                 time.sleep(0.1)
         assert "session" not in broker.log.read_text()[said:]
         server.answer = lambda _: (401, b'{"error": "invalid_client"}')

@@ -12,7 +12,7 @@ from barnabas.log.storage import OsDisk
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.foreign_clients.confluent import Confluent
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 HOUR_MS = 3_600_000
 
@@ -40,7 +40,7 @@ def produce(broker: BrokerProcess, topic: str, *values: bytes, timestamp: int) -
 def watermarks(broker: BrokerProcess, topic: str) -> tuple[int, int]:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g"})
     try:
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=60)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=LIMIT_S)
         return low, high
     finally:
         consumer.close()

@@ -16,7 +16,7 @@ from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.conftest import CLIENTS, NewTopic
 from tests.foreign_clients.face import Client, Fenced, MustAbort, Producer
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 END = b"the end"
 
@@ -269,7 +269,7 @@ def test_many_producers_at_once(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(LIMIT_S)
     end(bootstrap, topic, 2)
     for values in committed(bootstrap, topic, 2).values():
         assert len(values) == 24

@@ -15,6 +15,7 @@ from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from barnabas.wire.messages.metadata import MetadataRequest
 from tests.foreign_clients.confluent import Confluent
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 MB = 1024 * 1024
 
@@ -39,7 +40,7 @@ def open_sockets(broker: BrokerProcess) -> Iterator[ExitStack]:
 
 
 def connect(broker: BrokerProcess) -> socket.socket:
-    return socket.create_connection((broker.host, broker.port), timeout=60)
+    return socket.create_connection((broker.host, broker.port), timeout=LIMIT_S)
 
 
 def ask(broker: BrokerProcess, request: Request[Response], version: int) -> Message:

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from tests.fuzz.frames import conversations
 from tests.support.broker import BrokerProcess
 from tests.support.tier import examples
+from tests.support.wait import LIMIT_S
 
 EXAMPLES = int(os.environ.get("BARNABAS_FUZZ_EXAMPLES", examples(400)))
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def say(bootstrap: str, said: bytes) -> bytes:
     heard = bytearray()
     with (
         contextlib.suppress(BrokenPipeError, ConnectionResetError),
-        socket.create_connection((host, int(port)), timeout=60) as connection,
+        socket.create_connection((host, int(port)), timeout=LIMIT_S) as connection,
     ):
         connection.sendall(said)
         while select.select([connection], [], [], 0.02)[0]:
@@ -62,7 +63,7 @@ def test_nothing_that_comes_in_harms_the_broker(broker: BrokerProcess) -> None:
         assert worker.stdout is not None
         assert worker.stdout.readline() == "at work\n"
         attack(broker.bootstrap)
-        output, _ = worker.communicate(timeout=60)
+        output, _ = worker.communicate(timeout=LIMIT_S)
     assert worker.returncode == 0
     trips, slowest_s = output.split()
     assert int(trips) > 1

@@ -13,7 +13,7 @@ import barnabas
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.raw_client import RawClient
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 MAX_CONNECTIONS = 20
 SETTINGS = {"offsets.topic.num.partitions": "1", "auto.leader.rebalance.enable": "false"}
@@ -47,7 +47,7 @@ class Crowd:
 
 def is_full(node: NodeProcess) -> bool:
     """Whether an ordinary client is sent away."""
-    with RawClient(node.host, node.port, timeout_s=60) as client:
+    with RawClient(node.host, node.port, timeout_s=LIMIT_S) as client:
         try:
             client.ask(ApiVersionsRequest("one", "more"))
         except (OSError, EOFError):

@@ -40,7 +40,7 @@ from tests.hostile.forgeries import FORGERIES, METADATA, World, replica_fetch
 from tests.hostile.onlooker import MB, Onlooker
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.peer import prover_of
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 TOPIC = "orders"
 SETTINGS = {
@@ -154,7 +154,7 @@ def test_what_is_forged_changes_nothing(
         assert after.partition_epoch == before.partition_epoch
         assert after.voters == before.voters
         assert not cluster.out_of_sync()
-        assert producer.send(TOPIC, b"after").result(60) is not None
+        assert producer.send(TOPIC, b"after").result(LIMIT_S) is not None
     assert all(node.alive for node in cluster.nodes.values())
 
 
@@ -191,7 +191,7 @@ def test_a_other_ends_no_transaction(cluster: ClusterProcesses) -> None:
     name = b"tx-%d-" % time.monotonic_ns()
     with barnabas.Producer(cluster.bootstrap, transactional_id="tx") as producer:
         with producer.transaction() as transaction:
-            producer.send(TOPIC, name + b"rolled back").result(60)
+            producer.send(TOPIC, name + b"rolled back").result(LIMIT_S)
             world = look(cluster, open_transaction(cluster))
             for node in cluster.nodes.values():
                 with RawClient(node.host, node.port) as client:
@@ -200,7 +200,7 @@ def test_a_other_ends_no_transaction(cluster: ClusterProcesses) -> None:
             assert open_transaction(cluster) == (world.producer_id, world.producer_epoch)
             transaction.roll_back()
         with producer.transaction():
-            producer.send(TOPIC, name + b"kept").result(60)
+            producer.send(TOPIC, name + b"kept").result(LIMIT_S)
             world = look(cluster, open_transaction(cluster))
             with RawClient(*address(cluster.leader_of(TOPIC))) as client:
                 for request in FORGERIES[markers](world):
@@ -304,7 +304,7 @@ def test_an_epoch_that_was_forged_before_is_left_behind(tmp_path: Path) -> None:
     with ClusterProcesses(tmp_path, 3, SETTINGS) as cluster:
         cluster.create_topic(TOPIC, 1, 3)
         with barnabas.Producer(cluster.bootstrap) as producer:
-            producer.send(TOPIC, b"kept").result(60)
+            producer.send(TOPIC, b"kept").result(LIMIT_S)
         cluster.stop()
         for node in cluster.nodes.values():
             path = node.data / "__cluster_metadata-0" / "quorum-state"

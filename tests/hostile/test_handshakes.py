@@ -20,6 +20,7 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from tests.broker.raw_client import RawClient
 from tests.support.broker import BrokerProcess
 from tests.support.certificates import Authority
+from tests.support.wait import LIMIT_S
 
 CROWD = MAX_HANDSHAKES + 100
 MIB = 1 << 20
@@ -50,7 +51,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsBroker]:
 
 
 def ask(broker: TlsBroker) -> None:
-    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=LIMIT_S, tls=broker.tls) as client:
         assert client.ask(MetadataRequest(topics=[]), 9).brokers
 
 
@@ -96,7 +97,7 @@ def test_garbage(broker: TlsBroker, data: bytes) -> None:
 
 
 def test_garbage_after_the_handshake(broker: TlsBroker) -> None:
-    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=LIMIT_S, tls=broker.tls) as client:
         client.ask(ApiVersionsRequest(), 0)
         os.write(client.socket.fileno(), os.urandom(500))
         with suppress(ssl.SSLError, ConnectionError):
@@ -106,7 +107,7 @@ def test_garbage_after_the_handshake(broker: TlsBroker) -> None:
 
 def test_pipelined_requests_and_the_end_of_a_client(broker: TlsBroker) -> None:
     """Many requests in one record, and requests in many; then the client closes its side."""
-    with RawClient(broker.host, broker.port, timeout_s=60, tls=broker.tls) as client:
+    with RawClient(broker.host, broker.port, timeout_s=LIMIT_S, tls=broker.tls) as client:
         frames = b"".join(client.frame(ApiVersionsRequest(), 0) for _ in range(50))
         client.send_bytes(frames[:777])
         for at in range(777, len(frames)):
@@ -123,7 +124,7 @@ def test_an_address_over_its_limit_gets_few_handshakes(broker: TlsBroker, tmp_pa
     crowd = 8 * MAX_HELD
     with TlsBroker(tmp_path, settings) as limited, ExitStack() as sockets:
         for _ in range(2):
-            client = RawClient(limited.host, limited.port, timeout_s=60, tls=broker.tls)
+            client = RawClient(limited.host, limited.port, timeout_s=LIMIT_S, tls=broker.tls)
             sockets.enter_context(client)
             assert client.ask(MetadataRequest(topics=[]), 9).brokers
         strangers = []

@@ -14,7 +14,7 @@ import barnabas
 from barnabas.cli.mirror.cluster_option import cluster_of
 from barnabas.mirror.flow import ClusterEnd, Flow
 from tests.mirror.copies import copy, make_topic, records_of
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 Ends = tuple[ClusterEnd, ClusterEnd]
 BARNABAS = (sys.executable, "-m", "barnabas")
@@ -64,17 +64,17 @@ def test_a_killed_mirror_goes_on_without_its_checkpoint(
     try:
         for _ in range(2):
             before = copied()
-            wait_until(lambda least=before: copied() > least + 500, timeout_s=120)
+            wait_until(lambda least=before: copied() > least + 500)
             mirror.kill()
             mirror.wait()
             mirror = start(ends, topic, tmp_path)
         done.set()
         producing.join()
         wanted = records_of(a, topic)
-        wait_until(lambda: len(records_of(b, there)) >= len(wanted), timeout_s=120)
+        wait_until(lambda: len(records_of(b, there)) >= len(wanted))
         assert records_of(b, there) == wanted
         mirror.send_signal(signal.SIGINT)
-        assert mirror.wait(60) == 130
+        assert mirror.wait(LIMIT_S) == 130
         said = (tmp_path / "stderr").read_text()
         assert "Traceback" not in said, said
         assert "metrics at http://127.0.0.1:" in said
@@ -98,12 +98,11 @@ def test_a_mirror_ends_with_its_spark(ends: Ends, topic: str, tmp_path: Path) ->
         with barnabas.Admin(b.bootstrap_servers) as admin:
             wait_until(
                 lambda: there in admin.topics() and any(admin.offsets(there).values()),
-                timeout_s=120,
             )
         below = psutil.Process(mirror.pid).children(recursive=True)
         (java,) = [each for each in below if each.name() == "java"]
         java.kill()
-        assert mirror.wait(60) == 1
+        assert mirror.wait(LIMIT_S) == 1
         said = (tmp_path / "stderr").read_text()
         assert "error: the Spark process has ended, or was killed (see " in said
         assert "Traceback" not in said, said
@@ -119,7 +118,7 @@ def refused(*options: str) -> str:
         [*BARNABAS, "mirror", "run", *options],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 2
@@ -155,7 +154,7 @@ def test_a_file_says_which_flow_is_looked_at(ends: Ends, topic: str, tmp_path: P
 
     def status(*options: str) -> tuple[int, str]:
         command = [*BARNABAS, "mirror", "status", "--properties", str(path), *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         return done.returncode, done.stdout + done.stderr
 
     flow = Flow(a, b, topics=(topic,), separator="_")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.examples.documents import ROOT
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 OPS = ROOT / "ops"
 
@@ -40,7 +40,12 @@ class Deployed:
         """The health check of the image, in the environment of the container."""
         command = [*barnabas(), "health", what]
         return subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+            command,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
         )
 
     def wait_until_ready(self) -> None:
@@ -57,7 +62,7 @@ class Deployed:
     def stop(self) -> int:
         """As a container is stopped; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(90)
+        return self.process.wait(LIMIT_S)
 
     def kill(self) -> None:
         self.process.kill()

@@ -11,6 +11,7 @@ from barnabas.broker.monitoring.registry import METRICS
 from barnabas.cli.app import app
 from tests.ops.monitoring import PROMETHEUS_CONFIG, alert_rules, dashboard_queries
 from tests.support.machine import find_tool, missing
+from tests.support.wait import LIMIT_S
 
 _NAME = re.compile(r"\b(?:kafka|barnabas|process)_[a-z_]+\b")
 _PARTS = re.compile(r"_(bucket|count|sum)$")
@@ -48,5 +49,5 @@ def test_prometheus_accepts_the_configuration_and_its_rules() -> None:
     if promtool is None:
         pytest.skip(missing("promtool"))
     command = [str(promtool), "check", "config", str(PROMETHEUS_CONFIG)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert ended.returncode == 0, ended.stderr

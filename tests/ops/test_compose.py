@@ -10,6 +10,7 @@ import yaml
 
 from barnabas.embedded.ports import Ports
 from tests.ops.deployment import OPS, Deployed, barnabas, replaced
+from tests.support.wait import LIMIT_S
 
 DOCKERFILE = (OPS / "container/Dockerfile").read_text()
 PROJECT: dict[str, Any] = yaml.safe_load((OPS / "compose.yaml").read_text())
@@ -68,7 +69,7 @@ def test_the_command_of_the_image_is_a_node_that_gets_ready(tmp_path: Path) -> N
 def _json_health(node: Deployed) -> str:
     command = [*barnabas(), "health", "ready", "--json"]
     return subprocess.run(
-        command, env=node.environment, capture_output=True, text=True, timeout=120, check=True
+        command, env=node.environment, capture_output=True, text=True, timeout=LIMIT_S, check=True
     ).stdout
 
 
@@ -110,11 +111,11 @@ def test_the_services_make_a_cluster(tmp_path: Path) -> None:
         # As a client outside, by the listener that is published.
         client = ("-b", f"localhost:{ports.numbers[3]}")
         command = [*barnabas(), "topics", "create", "orders", *client]
-        assert subprocess.run(command, timeout=120, check=False).returncode == 0
+        assert subprocess.run(command, timeout=LIMIT_S, check=False).returncode == 0
         described = subprocess.run(
             [*barnabas(), "topics", "describe", "orders", "--json", *client],
             capture_output=True,
-            timeout=120,
+            timeout=LIMIT_S,
             check=True,
         )
         (topic,) = json.loads(described.stdout)

@@ -32,6 +32,7 @@ from barnabas.wire.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from tests.support.wait import LIMIT_S
 
 T = TypeVar("T", bound=Response)
 
@@ -55,13 +56,13 @@ class MockBroker:
 
     def __init__(self) -> None:
         self._owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused"})
-        [broker] = self._owner.list_topics(timeout=60).brokers.values()
+        [broker] = self._owner.list_topics(timeout=LIMIT_S).brokers.values()
         self.address = f"{broker.host}:{broker.port}"
-        self._socket = socket.create_connection((broker.host, broker.port), timeout=60)
+        self._socket = socket.create_connection((broker.host, broker.port), timeout=LIMIT_S)
 
     def create_topic(self, topic: str) -> None:
         """The mock broker creates a topic when it is asked about it."""
-        self._owner.list_topics(topic, timeout=60)
+        self._owner.list_topics(topic, timeout=LIMIT_S)
 
     def ask(self, request: Request[T], version: int, answer: type[T]) -> T:
         self._socket.sendall(b"".join(encode_request(request, version, 1, "test")))
@@ -110,7 +111,7 @@ def test_librdkafka_reads_what_we_write(broker: MockBroker, compression: Compres
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    messages = consumer.consume(len(ROWS), timeout=60)
+    messages = consumer.consume(len(ROWS), timeout=LIMIT_S)
     consumer.close()
     assert [message.error() for message in messages if message.error()] == []
     assert [m.offset() for m in messages] == list(range(len(ROWS)))

@@ -77,7 +77,7 @@ class MariaDb:
                 stdout=log,
                 stderr=log,
             )
-        wait_until(self._answers, lambda: (self.folder / "log").read_text(), timeout_s=120)
+        wait_until(self._answers, lambda: (self.folder / "log").read_text())
 
     @contextmanager
     def frozen(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ import psutil
 
 from tests.support import fork_server
 from tests.support.processes import command_line
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 class Supervised:
@@ -71,7 +71,7 @@ class Supervised:
         return found
 
     def end(self) -> int:
-        code = self.process.wait(60)
+        code = self.process.wait(LIMIT_S)
         self._reader.join()
         return code
 

@@ -12,14 +12,19 @@ import psutil
 import pytest
 
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 BARNABAS = (sys.executable, "-m", "barnabas")
 
 
 def outcome(real: bool, *arguments: str, **options: Any) -> tuple[int, str, str]:
     done = fork_server.run(
-        [*BARNABAS, *arguments], capture_output=True, text=True, timeout=120, real=real, **options
+        [*BARNABAS, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        real=real,
+        **options,
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -79,7 +84,7 @@ def test_sessions_and_waiting() -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
         os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait(60) == -signal.SIGKILL
+        assert process.wait(LIMIT_S) == -signal.SIGKILL
         assert process.poll() == -signal.SIGKILL
         process.kill()
 
@@ -91,7 +96,7 @@ def test_an_interrupt() -> None:
     ):
         silent.accept()  # it is at work
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(LIMIT_S) == 130
 
 
 @pytest.mark.parametrize("variable", ["PYTHONHASHSEED", "LD_PRELOAD"])

@@ -14,7 +14,7 @@ import pytest
 import barnabas
 from barnabas import Cluster, Queue, QueueMessage
 from barnabas.errors import LockLost
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 PARTITIONS = 3
 SETTINGS = {
@@ -49,7 +49,7 @@ class Deliveries:
         """Wait for the answer."""
         value = job.value
         try:
-            job.accept().result(60)
+            job.accept().result(LIMIT_S)
         except LockLost:
             self.uncertain.add(value)
             return
@@ -96,7 +96,7 @@ class Crew:
         with barnabas.Producer(self._servers, value_format="int", linger_ms=0) as producer:
             while not self._enough.is_set():
                 place = len(sent) % PARTITIONS
-                producer.send(self._topic, len(sent), partition=place).result(120)
+                producer.send(self._topic, len(sent), partition=place).result(LIMIT_S)
                 sent.append(len(sent))
 
     def goes_on(self, count: int) -> None:
@@ -108,14 +108,14 @@ class Crew:
         """All jobs are done, and none came again after it was accepted."""
         deliveries = self.deliveries
         self._enough.set()
-        self._producing.join(120)
+        self._producing.join(LIMIT_S)
         wait_until(
             lambda: deliveries.done >= set(self._sent),
             lambda: f"{sorted(set(self._sent) - deliveries.done)} were not accepted",
         )
         self._stop.set()
         for worker in self._workers:
-            worker.join(60)
+            worker.join(LIMIT_S)
         assert deliveries.after_accepting == []
         assert set(deliveries.accepted.values()) == {1}
         assert len(deliveries.uncertain) < len(self._sent) / 4

@@ -21,6 +21,7 @@ from barnabas.wire.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from tests.support.wait import LIMIT_S
 
 A, B = b"a" * 16, b"b" * 16
 
@@ -293,7 +294,7 @@ def test_whoever_waits_when_the_node_ends_does_not_wait_for_ever() -> None:
         await asyncio.sleep(0)
         done = len(followed.done)
         followed.follower.close()
-        await asyncio.wait({waiting}, timeout=60)
+        await asyncio.wait({waiting}, timeout=LIMIT_S)
         assert waiting.cancelled()
         assert len(followed.done) <= done + 1
 

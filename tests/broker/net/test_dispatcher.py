@@ -23,6 +23,7 @@ from barnabas.wire.messages.produce import (
 from barnabas.wire.primitives import WireError
 from tests.broker.raw_client import batch
 from tests.support.tier import examples
+from tests.support.wait import LIMIT_S
 
 VERSIONS = range(3, 14)
 
@@ -160,6 +161,6 @@ def test_an_answer_that_never_comes_ends_the_connection(
         parked.cancel()
     else:
         parked.set_result("no response at all")
-    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=60))
+    local_node.loop.run_until_complete(asyncio.wait([answer], timeout=LIMIT_S))
     assert answer.cancelled()
     assert bool(caplog.records) == (outcome != "is cancelled")

@@ -9,6 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from barnabas.broker.net.sign_in.jwks import Jwks, load_keys
+from tests.support.wait import LIMIT_S
 
 RSA = {
     "kty": "RSA",
@@ -34,7 +35,7 @@ class Issuer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 issuer.asked += 1
-                issuer.answers.wait(60)
+                issuer.answers.wait(LIMIT_S)
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(issuer.body)

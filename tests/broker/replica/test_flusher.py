@@ -18,6 +18,7 @@ from barnabas.log import Log, LogConfig, OsDisk, StorageError
 from barnabas.log.storage import File
 from barnabas.metadata.image import PartitionImage
 from tests.broker.raw_client import batch, now_ms
+from tests.support.wait import LIMIT_S
 
 LIMITS = AppendLimits(1 << 20, 1 << 20, 2**63 - 1, 2**63 - 1, needs_keys=False)
 
@@ -115,7 +116,7 @@ def test_a_failed_flush_is_told_to_all_who_wait(tmp_path: Path) -> None:
     async def test(partition: Partition, flusher: Flusher, disk: Disk) -> None:
         disk.fails = True
         waiting = [put(partition, b"a"), put(partition, b"b")]
-        done, _ = await asyncio.wait(filter(None, waiting), timeout=60)
+        done, _ = await asyncio.wait(filter(None, waiting), timeout=LIMIT_S)
         assert len(done) == 2
         assert all(future.cancelled() for future in done)
         assert partition.high_watermark == 0

@@ -13,7 +13,7 @@ import pytest
 
 from barnabas.broker.runtime.child_process import ChildProcess
 from tests.support.processes import command_line
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -33,16 +33,16 @@ def children() -> list[psutil.Process]:
 
 def test_it_runs_elsewhere_and_makes_way(child: ChildProcess) -> None:
     assert children() == [], "it is started when it is needed"
-    pid = child.submit(os.getpid).result(120)
+    pid = child.submit(os.getpid).result(LIMIT_S)
     assert pid != os.getpid()
     assert psutil.Process(pid).nice() == 19
-    assert child.submit(max, [1, 3, 2], key=abs).result(120) == 3
-    assert child.submit(os.getpid).result(120) == pid, "it stays for what comes next"
+    assert child.submit(max, [1, 3, 2], key=abs).result(LIMIT_S) == 3
+    assert child.submit(os.getpid).result(LIMIT_S) == pid, "it stays for what comes next"
 
 
 def test_calls_are_answered_in_their_order(child: ChildProcess) -> None:
     futures = [child.submit(bytes, number * 100_000) for number in range(5)]
-    assert [len(future.result(120)) for future in futures] == [
+    assert [len(future.result(LIMIT_S)) for future in futures] == [
         0,
         100_000,
         200_000,
@@ -54,9 +54,9 @@ def test_calls_are_answered_in_their_order(child: ChildProcess) -> None:
 def test_it_ends_when_it_is_idle() -> None:
     child = ChildProcess(idle_s=0.2)
     try:
-        first = child.submit(os.getpid).result(120)
+        first = child.submit(os.getpid).result(LIMIT_S)
         wait_until(lambda: not psutil.pid_exists(first) or _is_dead(first), "it stays")
-        assert child.submit(os.getpid).result(120) != first
+        assert child.submit(os.getpid).result(LIMIT_S) != first
     finally:
         child.shutdown()
 
@@ -68,15 +68,15 @@ def test_it_is_asked_just_when_it_goes() -> None:
     try:
         for number in range(4):
             time.sleep(0.05 + number * 0.004)
-            assert child.submit(abs, -number).result(120) == number
+            assert child.submit(abs, -number).result(LIMIT_S) == number
     finally:
         child.shutdown()
 
 
 def test_what_raises_fails_alone(child: ChildProcess) -> None:
     with pytest.raises(ChildProcessError, match="ended with exit code 1"):
-        child.submit(int, "no number").result(120)
-    assert child.submit(int, "7").result(120) == 7
+        child.submit(int, "no number").result(LIMIT_S)
+    assert child.submit(int, "7").result(LIMIT_S) == 7
 
 
 def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
@@ -84,8 +84,8 @@ def test_one_that_is_killed_is_replaced(child: ChildProcess) -> None:
     wait_until(lambda: len(children()) == 1, "it does not start")
     children()[0].kill()
     with pytest.raises(ChildProcessError, match="ended with exit code -9"):
-        future.result(120)
-    assert child.submit(abs, -1).result(120) == 1
+        future.result(LIMIT_S)
+    assert child.submit(abs, -1).result(LIMIT_S) == 1
 
 
 def test_the_end_does_not_wait_for_work_under_way() -> None:
@@ -114,7 +114,7 @@ def test_it_dies_with_its_parent_in_the_middle_of_its_work(number: int) -> None:
     time.sleep(0.1)
     assert psutil.pid_exists(pid)
     parent.send_signal(number)
-    parent.wait(60)
+    parent.wait(LIMIT_S)
     wait_until(lambda: not psutil.pid_exists(pid) or _is_dead(pid), "it lives on")
 
 

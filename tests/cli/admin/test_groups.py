@@ -8,7 +8,7 @@ import pytest
 
 import barnabas
 from tests.cli.conftest import Cli, committed, interrupt
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 NewTopic = Callable[..., str]
 LINES = "".join(f"k{i}:{i}\n" for i in range(10))
@@ -59,7 +59,7 @@ def test_a_member_that_is_told_to_stop_commits_and_leaves(
     reset = ["groups", "reset-offsets", group, "--topic", topic, "--to-earliest", "--execute"]
     assert "stop its consumers" in cli.fails(1, *reset)
     process.send_signal(number)
-    assert process.wait(60) == code
+    assert process.wait(LIMIT_S) == code
     (described,) = cli.json("groups", "describe", group)
     assert described["state"] == "Empty"
     assert committed(cli, group) == {0: 10}

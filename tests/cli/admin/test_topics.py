@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.support.wait import LIMIT_S
 
 
 def test_the_life_of_a_topic(cli: Cli, name: str) -> None:
@@ -168,7 +169,7 @@ def test_json_and_verbose_are_understood_before_the_command_too(cli: Cli) -> Non
 def test_a_closed_standard_output_is_no_reason_to_fail(cli: Cli) -> None:
     command = f"exec '{sys.executable}' -m barnabas -b {cli.bootstrap} topics list >&-"
     done = subprocess.run(
-        ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", command], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -8,7 +8,7 @@ import pytest
 from barnabas.cli.admin.transactions import _print_transaction
 from barnabas.client.admin.transactions import TransactionDescription
 from tests.cli.conftest import Cli, committed, interrupt
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 NewTopic = Callable[..., str]
 
@@ -48,7 +48,7 @@ def wait_for_committed(cli: Cli, topic: str, *lines: str) -> None:
 
 def end(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
     """Let its input end."""
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=LIMIT_S)
     return process.returncode, error.decode()
 
 

@@ -14,7 +14,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from tests.cli.cluster.reports import leaders, partitions, status
 from tests.cli.conftest import Cli
 from tests.support.supervised import Supervised
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -319,7 +319,7 @@ def test_watching_goes_on_until_it_is_interrupted(cli: Cli) -> None:
     lines = [watching.stdout.readline() for _ in range(3)]
     assert all(b'"healthy": true' in line for line in lines)
     watching.send_signal(signal.SIGINT)
-    assert watching.wait(60) == 130
+    assert watching.wait(LIMIT_S) == 130
 
 
 def test_the_quorum_is_described_through_any_node(cli: Cli) -> None:

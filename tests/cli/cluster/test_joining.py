@@ -12,7 +12,7 @@ from tests.cli.cluster.reports import partitions, status
 from tests.cli.conftest import Cli
 from tests.support import fork_server
 from tests.support.supervised import Supervised
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 def roles(cli: Cli) -> dict[int, str]:
@@ -60,8 +60,8 @@ def test_a_node_joins_and_leaves(nodes: Supervised, name: str, tmp_path: Path) -
         assert leaving.stderr is not None
         assert b"stop it now" in leaving.stderr.readline()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-        assert b"from the cluster" in leaving.communicate(timeout=60)[1]
+        assert process.wait(LIMIT_S) == 0
+        assert b"from the cluster" in leaving.communicate(timeout=LIMIT_S)[1]
         assert leaving.returncode == 0
     finally:
         process.kill()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cli.conftest import Cli, interrupt
+from tests.support.wait import LIMIT_S
 
 NewTopic = Callable[..., str]
 LINES = "".join(f"k{i}:{i}\n" for i in range(10))
@@ -159,7 +160,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Cli, new_topic: NewTopic
         executable="/bin/bash",
         env=cli.environment,
         capture_output=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.stdout.splitlines() == [b"0" * 100, b"0"]

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import MakeBroker
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 NewTopic = Callable[..., str]
 
@@ -124,7 +124,7 @@ def test_closed_standard_streams(cli: Cli, new_topic: NewTopic) -> None:
             ["sh", "-c", f"{command} {redirections}"],
             env=cli.environment,
             capture_output=True,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
         assert done.returncode == 2
@@ -205,7 +205,7 @@ def test_interrupting_delivers_what_was_typed(cli: Cli, new_topic: NewTopic) -> 
     wait_until(lambda: read(cli, topic))
     type_line(process, b" and its end\n")
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(LIMIT_S) == 130
     _, error = process.communicate()
     assert error.decode() == f"sent 2 records to {topic}, partition 0\n"
     assert [record["value"] for record in read(cli, topic)] == ["typed", "half a line and its end"]
@@ -218,7 +218,7 @@ def test_a_stopped_command_counts_what_was_not_delivered(cli: Cli, new_topic: Ne
     assert process.stdin is not None
     type_line(process, b"never acknowledged\n")
     process.terminate()
-    assert process.wait(60) == 143
+    assert process.wait(LIMIT_S) == 143
     _, error = process.communicate()
     # On a slow machine it says before that it still waits.
     assert error.decode().splitlines()[-1] == f"sent 0 records to {topic}; 1 not delivered"
@@ -233,7 +233,7 @@ def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:
             input=b"1\n2\n",
             stderr=theirs,
             env=cli.environment,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
         assert done.returncode == 0

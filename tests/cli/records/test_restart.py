@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.conftest import Cli, interrupt
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -44,12 +44,12 @@ def test_everything_produced_across_a_kill_arrives_in_order(
         if part < 2:
             broker.restart(kill=True)
     producer.stdin.close()
-    assert producer.wait(60) == 0
+    assert producer.wait(LIMIT_S) == 0
 
     stored = [int(line) for line in own.ok("consume", "t", "--no-follow").split()]
     assert first_occurrences(stored) == list(range(6_000))
 
-    out, error = follower.communicate(timeout=60)
+    out, error = follower.communicate(timeout=LIMIT_S)
     assert follower.returncode == 0, error
     assert [int(line) for line in (followed + out).split()] == stored[:6_000]
 
@@ -76,7 +76,7 @@ def test_a_broker_that_stays_away_is_reported_with_what_was_lost(
     producer.stdin.flush()
     wait_until(lambda: own.ok("consume", "t", "--no-follow") == "1\n", "nothing is delivered")
     broker.kill()
-    out, error = producer.communicate(b'{"value": "2"}\n{"value": "3"}\n', timeout=60)
+    out, error = producer.communicate(b'{"value": "2"}\n{"value": "3"}\n', timeout=LIMIT_S)
     assert producer.returncode == 1
     assert json.loads(out) == {"topic": "t", "delivered": 1, "failed": 2, "partitions": [0]}
     assert b"2 of 3 records were not delivered" in error

@@ -16,7 +16,7 @@ from barnabas.embedded.ports import Ports
 from barnabas.records.batch import HEADER_SIZE, batch_size, patch_crc
 from tests.cli.conftest import Cli, interrupt
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 class Server:
@@ -49,7 +49,7 @@ class Server:
     def stop(self, number: int = signal.SIGTERM) -> int:
         process = self.processes.pop()
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=LIMIT_S)
         return process.returncode
 
 
@@ -106,7 +106,7 @@ def test_output_without_room_neither_ends_a_server_nor_spoils_its_exit_code(
                 "the server does not serve",
             )
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            assert process.wait(LIMIT_S) == 0
         finally:
             process.kill()
             process.wait()
@@ -119,7 +119,7 @@ def test_a_mistyped_variable_is_warned_about(tmp_path: Path) -> None:
         env={**os.environ, "BARNABAS_NUM_PARTITION": "3"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.stderr.startswith("warning: ignored BARNABAS_NUM_PARTITION:")
@@ -172,7 +172,7 @@ def test_settings_that_cannot_be_have_exit_code_2(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT_S,
         check=False,
     )
     assert done.returncode == 2
@@ -194,7 +194,7 @@ def test_a_second_broker_on_the_same_directory_or_port_is_refused(
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
         assert done.returncode == 2, done.stderr

@@ -12,7 +12,7 @@ import pytest
 from barnabas.cli.server.local_nodes import plan_nodes
 from tests.cli.conftest import Cli
 from tests.support.supervised import Supervised
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_nodes_do_not_outlive_a_supervisor_that_is_killed(
     assert len(nodes) == 1
     cluster.process.kill()
     cluster.process.wait()
-    _, alive = psutil.wait_procs(nodes, timeout=60)
+    _, alive = psutil.wait_procs(nodes, timeout=LIMIT_S)
     assert not alive
 
 
@@ -139,5 +139,5 @@ def test_no_node_of_three_outlives_a_supervisor_that_is_killed(
     assert len(nodes) == 3
     cluster.process.kill()
     cluster.process.wait()
-    _, alive = psutil.wait_procs(nodes, timeout=60)
+    _, alive = psutil.wait_procs(nodes, timeout=LIMIT_S)
     assert not alive

@@ -17,6 +17,7 @@ from barnabas.client.connect.sasl_login import SaslLogin
 from barnabas.errors import BrokerUnreachable, SignInFailed
 from tests.support import fork_server
 from tests.support.sasl import ADMIN, PLAIN_PASSWORD, SCRAM_PASSWORD, SaslBroker
+from tests.support.wait import LIMIT_S
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +63,7 @@ def test_sessions_are_prolonged_while_records_flow(
     ):
         while sum(times > 2 for times in signed_in.values()) < 2:
             sent.append(b"%d" % len(sent))
-            producer.send("orders", sent[-1]).result(60)
+            producer.send("orders", sent[-1]).result(LIMIT_S)
             time.sleep(0.05)
         assert [message.value for message in islice(consumer, len(sent))] == sent
     assert "session" not in broker.log.read_text()[said:], "a session has ended"
@@ -94,7 +95,7 @@ def test_commands_sign_in_by_a_file_or_by_variables(broker: SaslBroker, tmp_path
             [sys.executable, "-m", "barnabas", *arguments],
             capture_output=True,
             env=variables,
-            timeout=60,
+            timeout=LIMIT_S,
             check=False,
         )
         return done.returncode, (done.stdout + done.stderr).decode()

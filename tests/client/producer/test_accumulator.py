@@ -19,6 +19,7 @@ from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_batch
 from barnabas.records.encode import encode_batch, max_record_size, pack_records
 from barnabas.records.record import Row
+from tests.support.wait import LIMIT_S
 
 FIRST = TopicPartition("t", 0)
 LATER = 1e9
@@ -257,7 +258,7 @@ def test_threads_loops_and_callbacks_hear_of_the_end() -> None:
         sent, _ = add(accumulating, b"x")
         heard: list[object] = []
         threads = [
-            Thread(target=lambda: heard.append(sent.result(60).offset)),
+            Thread(target=lambda: heard.append(sent.result(LIMIT_S).offset)),
             Thread(target=lambda: heard.append(asyncio.run(offset_of(sent)))),
         ]
         for thread in threads:

@@ -10,7 +10,7 @@ import uvicorn
 
 import barnabas
 from examples.services import live
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 class Server:
@@ -64,7 +64,7 @@ def test_browsers_get_all_and_resume_where_they_were(
     producer: barnabas.Producer[bytes, str],
 ) -> None:
     producer.send("updates", "before").result()
-    with httpx.Client(timeout=120) as client:
+    with httpx.Client(timeout=LIMIT_S) as client:
         with (
             Server() as url,
             client.stream("GET", url) as first,

@@ -18,7 +18,7 @@ from barnabas.mirror.operations.mirror_clients import connect
 from barnabas.mirror.operations.status import MirrorStatus, collect_status
 from tests.mirror.copies import make_topic
 from tests.mirror.running_flow import RunningFlow
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 Ends = tuple[ClusterEnd, ClusterEnd]
 _SAMPLE = re.compile(r"([a-z_]+)\{(.*)\} (\S+)")
@@ -26,7 +26,7 @@ _SAMPLE = re.compile(r"([a-z_]+)\{(.*)\} (\S+)")
 
 def read(url: str) -> dict[tuple[str, str], float]:
     """Samples by name and labels."""
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=LIMIT_S) as answer:
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         text = answer.read().decode()
     return {

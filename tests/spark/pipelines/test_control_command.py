@@ -66,7 +66,7 @@ def test_a_pipeline_ends_when_a_user_of_the_console_asks(
         )
         assert (status, "takes no requests" in json.loads(body)["error"]["message"]) == (409, True)
         refusing.terminate()
-        refusing.communicate(timeout=60)
+        refusing.communicate(timeout=LIMIT_S)
 
         process = cli.start("pipeline", "run", str(tmp_path), "--master", "local[1]")
         one = wait_until(
@@ -74,7 +74,7 @@ def test_a_pipeline_ends_when_a_user_of_the_console_asks(
         )
         assert one["pid"] == process.pid
         console.change("POST", "/api/pipeline/requests", {"id": one["id"], "action": "stop"})
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=LIMIT_S)
         assert process.returncode == exit_codes.OK, said.decode()
         assert f"stop of {name}: asked for by a user of the cluster" in said.decode()
         ended = wait_until(lambda: found(lambda each: each["state"] == "stopped"))

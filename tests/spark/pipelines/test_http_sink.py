@@ -33,6 +33,7 @@ from barnabas.spark.pipelines.http.http_calls import (
 )
 from barnabas.spark.pipelines.http.row_requests import RowRequests
 from tests.support.http_server import Answer, HttpServer, Received
+from tests.support.wait import LIMIT_S
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_a_server_that_answers_byte_by_byte_is_given_up(head: bytes) -> None:
         with pytest.raises(HttpUnavailableError, match="TimeoutError: no complete answer in 1 s"):
             calls.call("POST", url, b"", {})
         calls.close()
-        thread.join(60)
+        thread.join(LIMIT_S)
         assert not thread.is_alive()
 
 
@@ -283,7 +284,7 @@ def test_what_is_refused_goes_to_dead_letters_or_stops_the_pipeline(
 
     run(spark, defined(topic), bootstrap, tmp_path)
     with barnabas.Consumer(bootstrap, topic) as consumer:
-        (letter,) = consumer.poll(timeout_s=120)
+        (letter,) = consumer.poll(timeout_s=LIMIT_S)
     assert letter.value == b'{"id":1}'
     headers = dict(letter.headers)
     assert b"it answers 422" in (headers["__connect.errors.exception.message"] or b"")

@@ -32,7 +32,7 @@ from barnabas.spark.pipelines.http.hook_listener import (
 )
 from barnabas.spark.testing import running
 from tests.conftest import MakeBroker
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SETTINGS = HookSettings(0, path="/hooks", token="s3cret", key_header="X-Id", max_body_bytes=50)
 ALLOWED = {"Authorization": "Bearer s3cret"}
@@ -54,7 +54,7 @@ def nothing_left() -> Iterator[None]:
 def post(
     port: int, body: bytes = b"{}", path: str = "/hooks", headers: dict[str, str] = ALLOWED
 ) -> tuple[int, dict[str, object]]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     try:
         connection.request("POST", path, body, headers)
         answer = connection.getresponse()
@@ -70,7 +70,7 @@ def test_a_request_is_answered_once_it_is_a_record(
     status, answer = post(listener.port, b'{"a": 1}', "/hooks?x=y", headers)
     assert status == 200
     with barnabas.Consumer(bootstrap, topic) as consumer:
-        (message,) = consumer.poll(timeout_s=120)
+        (message,) = consumer.poll(timeout_s=LIMIT_S)
     assert (message.key, message.value) == (b"k1", b'{"a": 1}')
     assert dict(message.headers) == {"content-type": b"application/json"}
     assert answer == {"topic": topic, "partition": message.partition, "offset": message.offset}
@@ -83,8 +83,8 @@ def test_idle_connections_take_no_more_than_their_share(
     listener = HookListener(SETTINGS, topic, ClusterAddress(bootstrap))
     try:
         address = ("127.0.0.1", listener.port)
-        idle = [socket.create_connection(address, timeout=60) for _ in range(2)]
-        with socket.create_connection(address, timeout=60) as refused:
+        idle = [socket.create_connection(address, timeout=LIMIT_S) for _ in range(2)]
+        with socket.create_connection(address, timeout=LIMIT_S) as refused:
             assert refused.recv(1) == b""
         for each in idle:
             each.close()
@@ -159,7 +159,7 @@ def test_a_pipeline_changes_its_listener_and_closes_it(bootstrap: str, topic: st
     assert post(port, path="/", headers={})[0] == 404
     assert post(port, headers={})[0] == 401
     assert post(port)[0] == 200
-    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    kept = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
     for status in (200, 503):
         kept.request("POST", "/hooks", b"{}", ALLOWED)
         answer = kept.getresponse()

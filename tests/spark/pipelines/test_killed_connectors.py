@@ -78,7 +78,7 @@ def run_and_kill(folder: Path, wanted: int) -> None:
         return len(numbers(folder)) >= wanted
 
     try:
-        wait_until(has_copied, "nothing is copied", timeout_s=150)
+        wait_until(has_copied, "nothing is copied")
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
         driver.wait()

@@ -145,7 +145,7 @@ def test_a_killed_driver(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
                 assert driver.poll() is None, (tmp_path / "log").read_text()
                 return any(admin.offsets("driver-dead", "latest").values())
 
-            wait_until(has_written, "nothing is written", timeout_s=200)
+            wait_until(has_written, "nothing is written")
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()

@@ -98,7 +98,7 @@ def run_and_kill(url: str, folder: Path) -> None:
         return any(is_moving(store) for _ in range(20))  # a moment is short: look without a pause
 
     try:
-        wait_until(is_time, "nothing is written", timeout_s=150)
+        wait_until(is_time, "nothing is written")
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
         driver.wait()

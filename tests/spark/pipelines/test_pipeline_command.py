@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import barnabas
 from tests.cli.conftest import Cli
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 pytestmark = pytest.mark.drivers
 
@@ -93,14 +93,14 @@ def test_a_run_ends_in_good_order_and_can_be_looked_at_and_reset(
     assert "shout is already running (process " in cli.fails(1, "pipeline", "run", str(tmp_path))
     assert "shout is running: stop it first" in cli.fails(1, "pipeline", "reset", str(tmp_path))
     process.send_signal(signal.SIGTERM)
-    assert process.wait(120) == 143
+    assert process.wait(LIMIT_S) == 143
     assert process.stdout is not None
     assert json.loads(process.stdout.read().splitlines()[-1])["state"] == "stopped"
     assert process.stderr is not None
     assert b"Traceback" not in process.stderr.read()
 
     with barnabas.Consumer(cli.bootstrap, target) as consumer:
-        assert [each.value for each in consumer.poll(timeout_s=120)] == [b'{"word":"HELLO"}']
+        assert [each.value for each in consumer.poll(timeout_s=LIMIT_S)] == [b'{"word":"HELLO"}']
     (status,) = cli.json("pipeline", "status", str(tmp_path / "shout.py"))
     assert (status["state"], status["lag"], status["batch"]) == ("stopped", 0, 0)
     reset = cli.run("pipeline", "reset", str(tmp_path), stdin="n\n")

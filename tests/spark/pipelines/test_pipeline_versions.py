@@ -21,13 +21,14 @@ from barnabas.spark.pipelines import (
     to_topic,
 )
 from barnabas.spark.pipelines.operations.reset import reset_pipelines
+from tests.support.wait import LIMIT_S
 
 
 def values(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
     with barnabas.Consumer(bootstrap, topic) as consumer:
         found: list[bytes | None] = []
         while len(found) < count:
-            found += [each.value for each in consumer.poll(timeout_s=30)]
+            found += [each.value for each in consumer.poll(timeout_s=LIMIT_S)]
         return sorted(found, key=str)
 
 
@@ -127,7 +128,7 @@ def test_dead_letters_are_sent_back_once_and_taken_by_what_was_mended(
     with barnabas.Consumer(bootstrap, source) as consumer:
         found: list[barnabas.Message] = []
         while len(found) < 5:
-            found += consumer.poll(timeout_s=30)
+            found += consumer.poll(timeout_s=LIMIT_S)
     back = {each.value: (each.key, tuple(each.headers)) for each in found[3:]}
     assert back == {b"{}": (b"k", (("trace", b"1"),)), b"nonsense": (None, ())}, "as it first was"
     run(lenient)

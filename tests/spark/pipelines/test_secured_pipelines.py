@@ -14,6 +14,7 @@ from barnabas.spark.pipelines.http.hook_listener import HookListener, HookSettin
 from barnabas.spark.pipelines.http.refused_rows import Refused, send_refused
 from barnabas.spark.pipelines.operations.versions import make_topics
 from tests.cli.conftest import Cli
+from tests.support.wait import LIMIT_S
 
 pytestmark = pytest.mark.drivers
 
@@ -118,7 +119,7 @@ def test_what_the_driver_does_itself_signs_in_too(cluster: barnabas.Cluster) -> 
     listener = HookListener(HookSettings(0), "words", here)
     try:
         url = f"http://127.0.0.1:{listener.port}/"
-        with urllib.request.urlopen(url, b"hooked", timeout=120) as answer:
+        with urllib.request.urlopen(url, b"hooked", timeout=LIMIT_S) as answer:
             assert answer.status == 200
     finally:
         listener.close()

@@ -13,7 +13,7 @@ from barnabas.embedded.ports import Ports
 from barnabas.spark.sessions.java import java_home
 from barnabas.spark.sessions.spark_home import lean_home
 from tests.support.broker import BrokerProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -64,7 +64,7 @@ def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(LIMIT_S)
         ports.close()
 
 

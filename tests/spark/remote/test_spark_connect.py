@@ -10,6 +10,7 @@ import pytest
 from tests.spark.remote import connect_client
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 pytestmark = [
     pytest.mark.xdist_group("spark-connect"),  # one server for both files
@@ -55,7 +56,7 @@ def test_pipelines_do_not_run_there(
         text=True,
         check=False,
         env={**os.environ, "SPARK_REMOTE": variable},
-        timeout=100,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 2
     assert f"{said}: pipelines do not run through Spark Connect" in done.stderr

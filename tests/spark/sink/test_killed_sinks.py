@@ -105,7 +105,7 @@ def test_a_killed_driver(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
                 assert driver.poll() is None, (tmp_path / "log").read_text()
                 return open_transactions(node.bootstrap)
 
-            wait_until(is_writing, "nothing is written", timeout_s=200)
+            wait_until(is_writing, "nothing is written")
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
@@ -180,4 +180,4 @@ def wait_for(query: StreamingQuery, condition: Callable[[], object]) -> None:
         assert query.isActive, query.exception()
         return condition()
 
-    wait_until(holds, lambda: str(query.lastProgress), timeout_s=120)
+    wait_until(holds, lambda: str(query.lastProgress))

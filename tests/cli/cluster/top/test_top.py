@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import Cli, interrupt
 from tests.support import fork_server
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 LEAVE = "\x1b[?25h\x1b[?1049l"
 
@@ -51,7 +51,7 @@ class Terminal:
     def end(self) -> int:
         """Its exit code, once it has restored the terminal."""
         self.wait_for(LEAVE)
-        code = self.process.wait(60)
+        code = self.process.wait(LIMIT_S)
         assert termios.tcgetattr(self._slave) == self.before
         return code
 
