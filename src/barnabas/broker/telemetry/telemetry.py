@@ -75,7 +75,7 @@ class Telemetry:
     @property
     def is_wanted(self) -> bool:
         """Whether any subscription asks clients for their metrics."""
-        return bool(self._subscriptions)
+        return any(each.metrics for each in self._subscriptions.values())
 
     def apply(self, configs: Mapping[str, Mapping[str, str]]) -> None:
         """The subscriptions of the cluster, by name."""
