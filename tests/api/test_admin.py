@@ -22,6 +22,7 @@ from barnabas.errors import (
     UnknownGroup,
     UnknownTopic,
 )
+from tests.support.wait import LIMIT_S
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def fill(bootstrap: str, topic: str, times_ms: list[int], partition: int = 0) ->
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap})
     for time_ms in times_ms:
         producer.produce(topic, b"value", partition=partition, timestamp=time_ms)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
 
 
 def test_a_topic_is_made_described_grown_and_deleted(admin: Admin) -> None:

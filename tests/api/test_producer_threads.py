@@ -86,7 +86,7 @@ def test_a_flush_does_not_wait_for_what_others_send_later(bootstrap: str, topic:
             try:
                 for _ in range(5):
                     sent = producer.send(topic, b"mine")
-                    producer.flush(60)
+                    producer.flush(LIMIT_S)
                     assert sent.done()
             finally:
                 stop = True

@@ -19,7 +19,7 @@ from tests.foreign_clients.confluent import Confluent
 from tests.foreign_clients.face import Client, Headers, Record
 from tests.foreign_clients.kafka_python import KafkaPython
 from tests.foreign_clients.members import Member, wait_for_shares
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 OWN = Own()
 THEIRS = [Confluent(), KafkaPython(), AioKafka()]
@@ -112,7 +112,7 @@ def partitions_by_librdkafka(bootstrap: str, topic: str, keys: list[bytes]) -> l
         producer.produce(
             topic, b"", key, on_delivery=lambda _, m: found.setdefault(m.key(), m.partition())
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     return [found[key] for key in keys]
 
 

@@ -15,6 +15,7 @@ from benchmarks.failover import Traffic
 from benchmarks.raw_client import RawConnection, check_produced, produce_frame
 from benchmarks.single_records import pipeline
 from tests.support.cluster import ClusterProcesses
+from tests.support.wait import LIMIT_S
 
 
 def test_a_promise_is_held_to_the_bare_broker() -> None:
@@ -53,7 +54,7 @@ def test_what_is_measured_is_really_stored(name: str) -> None:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         for number in range(100):
             producer.produce(TOPIC, str(number), partition=1)
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
 
         options = {"group.id": "g", "enable.auto.commit": False}  # there may be no coordinator
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **options})

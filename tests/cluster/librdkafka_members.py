@@ -87,7 +87,7 @@ class SteadyProducer:
             )
             self._producer.poll(0)
             number += 1
-        self._producer.flush(60)
+        self._producer.flush(LIMIT_S)
 
     def __enter__(self) -> Self:
         self._thread.start()

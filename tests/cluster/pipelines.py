@@ -136,7 +136,7 @@ class Pipelines:
             producer.produce(SOURCE, value, partition=partition)
             self.sent[partition].append(value)
             producer.poll(1 / RECORDS_PER_S)
-        if producer.flush(60):
+        if producer.flush(LIMIT_S):
             self.failed.append("not everything was acknowledged")
 
     def _watch(self) -> None:

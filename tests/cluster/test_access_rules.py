@@ -10,7 +10,7 @@ from barnabas import Admin
 from barnabas.client.admin.acls import AclBinding
 from tests.support.access import AUTHORIZER
 from tests.support.sasl import PLAIN_PASSWORD, SaslCluster
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 SETTINGS = {
     **AUTHORIZER,
@@ -57,7 +57,7 @@ def produce_error(cluster: SaslCluster, user: str, topic: str) -> int | None:
         producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
     except KafkaException as refused:  # it knows already
         return int(refused.args[0].code())
-    producer.flush(40)
+    producer.flush(LIMIT_S)
     return None if errors[0] is None else int(errors[0].code())
 
 
@@ -77,7 +77,7 @@ def test_exactly_once_with_exactly_the_rights(cluster: SaslCluster) -> None:
     source = Producer({"bootstrap.servers": cluster.bootstrap})
     for number in range(30):
         source.produce("in", str(number).encode())
-    source.flush(60)
+    source.flush(LIMIT_S)
     consumer = Consumer(
         options(
             cluster,

@@ -36,8 +36,8 @@ def produce(cluster: ClusterProcesses) -> None:
             TOPIC, value, on_delivery=lambda error, _: failures.append(error) if error else None
         )
         if number % 10 == 9:
-            producer.flush(60)
-    assert producer.flush(60) == 0
+            producer.flush(LIMIT_S)
+    assert producer.flush(LIMIT_S) == 0
     assert not failures
 
 

@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 from tests.cluster.conftest import SETTINGS, TOPIC
 from tests.conftest import ELSEWHERE
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 RECORDS = 600
 
@@ -32,7 +32,7 @@ def produce(cluster: ClusterProcesses) -> None:
         producer.produce(
             TOPIC, str(number).encode(), on_delivery=lambda error, _: error and lost.append(error)
         )
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     assert not lost
 
 

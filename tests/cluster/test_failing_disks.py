@@ -16,7 +16,7 @@ from tests.cli.conftest import Cli
 from tests.cluster.conftest import TOPIC
 from tests.cluster.test_damage import commit, committed
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 IDLE = "idle"
 
@@ -35,7 +35,7 @@ def send(cluster: ClusterProcesses, partition: int, value: bytes) -> None:
         partition=partition,
         on_delivery=lambda error, _: failures.append(error) if error else None,
     )
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     assert not failures
 
 

@@ -12,7 +12,7 @@ from barnabas import Queue
 from tests.cluster.conftest import SETTINGS
 from tests.support.broker import BrokerProcess
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 TOPIC = "jobs"
 GROUPS = [f"group-{number}" for number in range(8)]
@@ -139,7 +139,7 @@ def test_a_single_replica_serves_what_can_be_read(
     with BrokerProcess(tmp_path, settings) as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(TOPIC, b"creates the topic")
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
         for number, group in enumerate(GROUPS):
             commit(broker.bootstrap, group, number)
         # Without it, a missing end could not be noticed.

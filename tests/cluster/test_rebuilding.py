@@ -10,7 +10,7 @@ from tests.cli.conftest import Cli
 from tests.cluster.conftest import TOPIC
 from tests.cluster.test_damage import COUNT, VALUES, commit, committed, consumed, fill
 from tests.support.cluster import ClusterProcesses, NodeProcess
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 ONLY_ELSEWHERE = "elsewhere"
 
@@ -26,7 +26,7 @@ def transaction(cluster: ClusterProcesses, values: list[bytes], *, commits: bool
     producer.begin_transaction()
     for value in values:
         producer.produce(TOPIC, value)
-    producer.flush(60)
+    producer.flush(LIMIT_S)
     if commits:
         producer.commit_transaction(60)
 

@@ -20,7 +20,7 @@ from barnabas.wire.messages.incremental_alter_configs import (
 )
 from tests.cluster.faults import killed
 from tests.support.cluster import ClusterProcesses
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 TOPIC = "jobs"
 GROUP = "workers"
@@ -115,7 +115,7 @@ def test_each_record_is_accepted_once(cluster: ClusterProcesses) -> None:
             value = b"%d" % len(sent)
             sent.add(value)
             producer.produce(TOPIC, value)
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
 
     def all_accepted() -> bool:
         return sent <= journal.accepted

@@ -75,7 +75,7 @@ def talk_by_confluent(
     producer = confluent_kafka.Producer(settings)
     for value in VALUES:
         producer.produce(topic, value)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     consumer = confluent_kafka.Consumer(
         {**settings, "group.id": f"g-{topic}", "auto.offset.reset": "earliest"}
     )
@@ -192,12 +192,12 @@ def test_a_leader_is_killed_while_clients_are_signed_in(cluster: SaslCluster) ->
     with barnabas.Producer(bootstrap, security=security) as ours:
         ours.send(topic, b"0").result()
         theirs.produce(topic, b"0")
-        assert theirs.flush(60) == 0
+        assert theirs.flush(LIMIT_S) == 0
         victim = cluster.leader_of(topic)
         victim.kill()
         ours.send(topic, b"1").result(LIMIT_S)
         theirs.produce(topic, b"1")
-        assert theirs.flush(60) == 0
+        assert theirs.flush(LIMIT_S) == 0
     victim.start()
     cluster.wait_until_whole()
     with barnabas.Consumer(bootstrap, topic, group=f"g-{topic}", security=security) as consumer:
@@ -223,7 +223,7 @@ def test_sign_in_over_tls(tmp_path: Path) -> None:
         }
         theirs = confluent_kafka.Producer({"bootstrap.servers": cluster.sasl_bootstrap, **security})
         theirs.produce("orders", b"theirs")
-        assert theirs.flush(60) == 0
+        assert theirs.flush(LIMIT_S) == 0
         with barnabas.Producer(cluster.sasl_bootstrap, security=security) as ours:
             ours.send("orders", b"ours").result(LIMIT_S)
         with barnabas.Consumer(

@@ -102,7 +102,7 @@ def with_confluent(secured: Secured, topic: str) -> list[bytes]:
     producer = confluent_kafka.Producer(given)
     for number in range(RECORDS):
         producer.produce(topic, b"%d" % number, partition=number % 3)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     consumer = confluent_kafka.Consumer(
         {**given, "group.id": "confluent", "auto.offset.reset": "earliest"}
     )

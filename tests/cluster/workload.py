@@ -166,7 +166,7 @@ class Workload:
             history.sent.append(Sent(name, value, partition, sent_at[value]))
             producer.produce(self._topic, value + _PAD, partition=partition)
             producer.poll(0)
-        producer.flush(60)
+        producer.flush(LIMIT_S)
 
     # -- consumers -------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import kafka
 import pytest
 
 from barnabas.embedded.cluster import Cluster
+from tests.support.wait import LIMIT_S
 
 pytestmark = pytest.mark.barnabas(nodes=3)
 
@@ -22,9 +23,9 @@ def of_confluent(servers: str, topic: str, hurt: Hurt) -> list[bytes]:
     for number in range(COUNT):
         producer.produce(topic, b"%d" % number)
         if number == COUNT // 2:
-            assert producer.flush(60) == 0
+            assert producer.flush(LIMIT_S) == 0
             hurt()
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"}
     )
@@ -44,9 +45,9 @@ def of_kafka_python(servers: str, topic: str, hurt: Hurt) -> list[bytes]:
     for number in range(COUNT):
         producer.send(topic, b"%d" % number)
         if number == COUNT // 2:
-            producer.flush(60)
+            producer.flush(LIMIT_S)
             hurt()
-    producer.flush(60)
+    producer.flush(LIMIT_S)
     producer.close()
     consumer = kafka.KafkaConsumer(
         topic, bootstrap_servers=servers, group_id=topic, auto_offset_reset="earliest"

@@ -7,14 +7,14 @@ from confluent_kafka import Consumer, Producer
 
 import barnabas
 from barnabas.embedded.cluster import Cluster, ClusterError
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 def test_any_client_finds_it_where_it_says() -> None:
     with barnabas.Cluster() as cluster:
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
         producer.produce("greetings", b"hello")
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
         consumer = Consumer(
             {
                 "bootstrap.servers": cluster.bootstrap_servers,

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaException, Message, Producer
 
 from barnabas.embedded.cluster import Cluster, ClusterError
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 pytestmark = pytest.mark.barnabas(nodes=3, network=True)
 
@@ -139,7 +139,7 @@ def produce(cluster: Cluster, topic: str, value: bytes, **settings: object) -> M
 
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **settings})
     producer.produce(topic, value, on_delivery=report)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     return delivered[0]
 
 

@@ -6,7 +6,7 @@ from confluent_kafka import Consumer, Producer
 import barnabas
 from barnabas.embedded.errors import ClusterError
 from barnabas.errors import BarnabasError, NotAuthorized
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 def _is_sent(servers: str, security: dict[str, str]) -> bool:
@@ -69,5 +69,5 @@ def test_the_fixture_has_it_too(barnabas_cluster: barnabas.Cluster, barnabas_top
     producer = Producer(config)
     failed: list[object] = []
     producer.produce(barnabas_topic, b"1", callback=lambda error, _: failed.append(error))
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     assert failed == [None]

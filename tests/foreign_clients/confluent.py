@@ -18,6 +18,7 @@ from tests.foreign_clients.face import (
     Producer,
     Record,
 )
+from tests.support.wait import LIMIT_S
 
 _TIMEOUT_S = 60.0
 _TRANSACTION_TIMEOUT_S = 60.0
@@ -61,7 +62,7 @@ class ConfluentProducer(Producer):
         self._producer.poll(0)
 
     def flush(self) -> list[Delivery]:
-        assert self._producer.flush(90) == 0
+        assert self._producer.flush(LIMIT_S) == 0
         outcomes = [outcome for outcome in self._outcomes if outcome is not None]
         assert len(outcomes) == len(self._outcomes)
         self._outcomes = []
@@ -88,7 +89,7 @@ class ConfluentProducer(Producer):
 
     def close(self) -> None:
         with suppress(ck.KafkaException):  # one that is fenced can't even wait
-            self._producer.flush(60)
+            self._producer.flush(LIMIT_S)
         self._producer.purge()
         # Its threads end with it. An error that a test has kept may refer to this object for long,
         # and they would complain that there is no broker any more.

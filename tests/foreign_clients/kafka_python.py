@@ -56,7 +56,7 @@ class KafkaPythonProducer(Producer):
 
     def flush(self) -> list[Delivery]:
         futures, self._futures = self._futures, []
-        self._producer.flush(90)
+        self._producer.flush(LIMIT_S)
         return [self._outcome(future) for future in futures]
 
     @staticmethod

@@ -71,7 +71,7 @@ def error_of_produce(bootstrap: str, topic: str) -> int | None:
     errors: list[Any] = []
     producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 20_000})
     producer.produce(topic, b"x", on_delivery=lambda error, _: errors.append(error))
-    producer.flush(60)
+    producer.flush(LIMIT_S)
     (error,) = errors
     return None if error is None else int(error.code())
 

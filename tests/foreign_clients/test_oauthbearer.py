@@ -88,7 +88,7 @@ def test_signed_tokens(broker: SaslBroker, tokens: Tokens, tmp_path: Path) -> No
         }
     )
     theirs.produce("orders", b"theirs")
-    assert theirs.flush(60) == 0
+    assert theirs.flush(LIMIT_S) == 0
     security = our_security(tmp_path, tokens.issue("bob"))
     with barnabas.Producer(broker.sasl_bootstrap, security=security) as ours:
         ours.send("orders", b"ours").result(LIMIT_S)

@@ -10,6 +10,7 @@ import pytest
 
 from barnabas import Admin
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 RATE = 400_000
 RECORD = b"x" * 10_000
@@ -61,11 +62,11 @@ def test_confluent_kafka(limited: str) -> None:
     while time.monotonic() < began + 6 or max(throttles, default=0) < 0.05:
         for _ in range(10):
             producer.produce("t", RECORD)
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
         size += 10 * len(RECORD)
         last = time.monotonic()
         other.produce("t", b"small")
-        assert other.flush(60) == 0
+        assert other.flush(LIMIT_S) == 0
     assert within_quota(size, last - began), (size, last - began)
     assert not any(others), "another client was slowed down"
 

@@ -34,7 +34,7 @@ def produce(broker: BrokerProcess, topic: str, *values: bytes, timestamp: int) -
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, value, timestamp=timestamp)
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
 
 
 def watermarks(broker: BrokerProcess, topic: str) -> tuple[int, int]:
@@ -81,7 +81,7 @@ def test_records_without_a_key_are_told_from_the_others(broker: BrokerProcess) -
     for number in range(100):
         key = None if number % 10 == 7 else b"k"
         producer.produce("keyed", b"%d" % number, key=key, on_delivery=delivered)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     assert Counter(errors.values()) == {
         KafkaError.INVALID_RECORD: 10,
         KafkaError._INVALID_DIFFERENT_RECORD: 90,

@@ -133,7 +133,7 @@ def test_we_read_what_librdkafka_writes(broker: MockBroker, compression: Compres
     )
     for timestamp, key, value, headers in ROWS:
         producer.produce(topic, value, key, partition=0, timestamp=timestamp, headers=list(headers))
-    assert producer.flush(20) == 0
+    assert producer.flush(LIMIT_S) == 0
 
     fetched: list[Row] = []
     while len(fetched) < len(ROWS):

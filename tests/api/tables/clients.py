@@ -13,6 +13,7 @@ import barnabas
 import barnabas.aio
 from barnabas.records.columns import schema
 from tests.api.faces import Waited
+from tests.support.wait import LIMIT_S
 
 PARTITIONS = 4
 NOW_MS = 1_700_000_000_000
@@ -70,7 +71,7 @@ def write_with_confluent(bootstrap: str, topic: str, rows: list[Any]) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2"})
     for key, value, headers, timestamp in rows:
         producer.produce(topic, value, key, headers=headers, timestamp=timestamp)
-    producer.flush(60)
+    producer.flush(LIMIT_S)
 
 
 def poll_tables(consumer: Any, count: int, **named: Any) -> pa.Table:

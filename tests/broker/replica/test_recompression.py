@@ -42,6 +42,7 @@ from tests.broker.verbs import (
 )
 from tests.log.memory_disk import MemoryDisk
 from tests.support.broker import BrokerProcess, wait_until
+from tests.support.wait import LIMIT_S
 
 NAMES = {"uncompressed": Compression.NONE} | {str(codec): codec for codec in list(Compression)[1:]}
 
@@ -309,7 +310,7 @@ def test_stock_clients_read_it(client: RawClient, node: BrokerProcess, topic: st
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4"})
     for number in range(100):
         producer.produce(topic, b"value %d" % number)
-    assert producer.flush(60) == 0
+    assert producer.flush(LIMIT_S) == 0
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "g", "auto.offset.reset": "earliest"}
     )

@@ -11,7 +11,7 @@ from barnabas.cli.base.properties import read_properties
 from barnabas.cli.server.local_nodes import plan_nodes
 from tests.cli.conftest import Cli
 from tests.support.supervised import Supervised
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_secured_cluster(supervised: list[Supervised], tmp_path: Path) -> None
         failed: list[object] = []
         producer = Producer(alice)
         producer.produce("orders", b"1", callback=lambda error, _: failed.append(error))
-        assert producer.flush(60) == 0
+        assert producer.flush(LIMIT_S) == 0
         return failed == [None]
 
     wait_until(is_sent)  # a node may not know the rule yet
