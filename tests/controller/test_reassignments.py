@@ -93,6 +93,53 @@ def test_calling_off_when_only_a_new_one_is_in_sync(cluster: SmallCluster) -> No
     assert moving(cluster) == ([4, 6, 1, 2, 3], [4, 6], [1, 2, 3])
 
 
+def test_calling_off_keeps_as_many_copies_as_an_acknowledgement_needs() -> None:
+    cluster = SmallCluster(6)
+    cluster.create([1, 2, 3], **{"min.insync.replicas": "2"})
+    cluster.move([4, 5, 3])
+    cluster.set_isr([3, 4])
+    assert cluster.move(None) == ErrorCode.INVALID_REPLICATION_ASSIGNMENT
+    assert cluster.move([5, 6, 3]) == ErrorCode.INVALID_REPLICATION_ASSIGNMENT
+    assert cluster.records == []
+    assert cluster.move([4, 6, 3]) == 0  # both stay
+    cluster.set_isr([3, 4, 1])
+    assert cluster.move(None) == 0
+    assert cluster.state() == (3, [3, 1])
+
+
+def test_a_move_ends_with_as_many_copies_as_an_acknowledgement_needs() -> None:
+    cluster = SmallCluster(6)
+    cluster.create([1, 2, 3], **{"min.insync.replicas": "2"})
+    cluster.move([1, 2, 4])
+    cluster.set_isr([3, 4])
+    assert moving(cluster) == ([1, 2, 4, 3], [4], [3])
+    assert cluster.state()[1] == [3, 4]
+    cluster.set_isr([3, 4, 2])
+    assert moving(cluster) == ([1, 2, 4], [], [])
+    assert cluster.state()[1] == [4, 2]
+
+
+def test_shrinking_waits_for_as_many_copies_as_an_acknowledgement_needs() -> None:
+    cluster = SmallCluster(6)
+    cluster.create([1, 2, 3], **{"min.insync.replicas": "2"})
+    cluster.set_isr([1, 3])
+    assert cluster.move([1, 2]) == 0
+    assert moving(cluster) == ([1, 2, 3], [], [3])
+    cluster.set_isr([1])  # 3 may be elected: it has all committed records
+    assert moving(cluster) == ([1, 2, 3], [], [3])
+    assert cluster.partition().elr == [3]
+    cluster.set_isr([1, 2])
+    assert moving(cluster) == ([1, 2], [], [])
+    assert cluster.state() == (1, [1, 2])
+
+
+def test_fewer_replicas_than_an_acknowledgement_needs() -> None:
+    cluster = SmallCluster(6)
+    cluster.create([1, 2, 3], **{"min.insync.replicas": "2"})
+    assert cluster.move([3]) == 0
+    assert moving(cluster) == ([3], [], [])
+
+
 def test_changing_ones_mind(cluster: SmallCluster) -> None:
     cluster.move([4, 5])
     assert cluster.move([5, 6]) == 0

@@ -14,13 +14,15 @@ Every change of a partition goes through `change_partition`, so these hold after
   has lost records is neither in sync nor eligible.
 - No other replica leads, unless an unclean election is allowed. For that, the replicas are asked
   for their log ends first (`replica_ends`).
-- A reassignment ends as soon as all added replicas are in sync.
+- A reassignment ends as soon as all added replicas are in sync, and `min.insync.replicas` of those
+  that stay (`enough_copies`).
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 
 from barnabas.controller.draft import Draft
+from barnabas.controller.enough_copies import keeps_enough
 from barnabas.controller.leader_election import elect_leader, elect_uncleanly
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import PartitionImage, TopicImage
@@ -47,8 +49,9 @@ def change_partition(
     election is allowed, among the replicas that have answered.
     """
     before = topic.partitions[wanted.index]
-    after = _moved(draft, elect_leader(draft.image, wanted, draft.behind))
+    after = elect_leader(draft.image, wanted, draft.behind)
     after = _with_eligible(draft, topic, before, after, lost)
+    after = _with_eligible(draft, topic, before, _moved(draft, topic, after), lost)
     if after.leader == NO_LEADER:
         if ends is not None:
             after = elect_uncleanly(draft, topic, after, ends)
@@ -76,13 +79,15 @@ def _with_eligible(
     return after if elr == after.elr else replace(after, elr=elr)
 
 
-def _moved(draft: Draft, partition: PartitionImage) -> PartitionImage:
+def _moved(draft: Draft, topic: TopicImage, partition: PartitionImage) -> PartitionImage:
     """The partition with its reassignment completed, if it can be."""
     if not partition.is_moving or partition.leader == NO_LEADER:
         return partition
     target = [r for r in partition.replicas if r not in partition.removing_replicas]
     isr = [member for member in partition.isr if member in target]
     if not set(partition.adding_replicas) <= set(isr) or not any(map(draft.image.is_active, isr)):
+        return partition
+    if not keeps_enough(partition, target, draft.min_isr(topic.name)):
         return partition
     return elect_leader(
         draft.image,

@@ -1,13 +1,15 @@
 """Reassignment of replicas to other brokers.
 
 During a reassignment, a partition's replicas are the new ones, followed by those to be removed. It
-ends as soon as all added replicas are in sync (see `change_partition`).
+ends as soon as all added replicas are in sync, and enough of those that stay (see
+`change_partition`).
 """
 
 from dataclasses import replace
 
 from barnabas.controller.decision import Refusal
 from barnabas.controller.draft import Draft
+from barnabas.controller.enough_copies import keeps_enough
 from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.placement import check_assignment
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
@@ -95,6 +97,14 @@ def _move(draft: Draft, topic: TopicImage, partition: PartitionImage, target: li
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
             f"only brokers {partition.elr} have all committed records; one has to stay a replica",
+        )
+    min_isr = draft.min_isr(topic.name)
+    if not keeps_enough(partition, replicas, min_isr):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_ASSIGNMENT,
+            f"only brokers {sorted({*partition.isr, *partition.elr})} have all committed records, "
+            f"and fewer than {min_isr} of them (min.insync.replicas) would stay; wait until more "
+            f"of {target} are in sync",
         )
     change_partition(
         draft,
