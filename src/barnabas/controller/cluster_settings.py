@@ -17,6 +17,8 @@ _UNCLEAN_ELECTION = "unclean.leader.election.enable"
 _MIN_ISR = "min.insync.replicas"
 ELECTION_SETTINGS = frozenset({_UNCLEAN_ELECTION, _MIN_ISR})
 """A change of one of these may change who leads."""
+_REPLICAS_FOR_TWO = 3
+"""With two replicas, each restart of a node would stop the coordinators."""
 
 
 class InternalTopicSettings(NamedTuple):
@@ -71,28 +73,48 @@ class ClusterSettings:
     def internal_topic(self, name: str) -> InternalTopicSettings:
         """How one of the coordinators' topics is created."""
         if name == CONSUMER_OFFSETS:
+            factor = self._number("offsets.topic.replication.factor")
             return InternalTopicSettings(
                 self._number("offsets.topic.num.partitions"),
-                self._number("offsets.topic.replication.factor"),
+                factor,
                 self._number("offsets.topic.segment.bytes"),
+                self._internal_min_isr(-1, factor),
             )
         if name == SHARE_GROUP_STATE:
+            factor = self._number("share.coordinator.state.topic.replication.factor")
             min_isr = self._number("share.coordinator.state.topic.min.isr")
             return InternalTopicSettings(
                 self._number("share.coordinator.state.topic.num.partitions"),
-                self._number("share.coordinator.state.topic.replication.factor"),
+                factor,
                 self._number("share.coordinator.state.topic.segment.bytes"),
-                min_isr if min_isr > 0 else None,
+                self._internal_min_isr(min_isr, factor),
                 is_compacted=False,
             )
         assert name == TRANSACTION_STATE
-        min_isr = self._number("transaction.state.log.min.isr")
+        factor = self._number("transaction.state.log.replication.factor")
         return InternalTopicSettings(
             self._number("transaction.state.log.num.partitions"),
-            self._number("transaction.state.log.replication.factor"),
+            factor,
             self._number("transaction.state.log.segment.bytes"),
-            min_isr if min_isr > 0 else None,
+            self._internal_min_isr(self._number("transaction.state.log.min.isr"), factor),
         )
+
+    def _internal_min_isr(self, given: int, factor: int) -> int | None:
+        """Two of three replicas, unless more or something else is asked for.
+
+        Coordinators acknowledge commits that nobody writes again. With one, the loss of the only
+        disk in sync would lose them.
+        """
+        if given > 0:
+            return given
+        if factor == -1:
+            factor = self.default_replication_factor
+        replicas = len(self.image.brokers) if factor == -1 else factor
+        if replicas < _REPLICAS_FOR_TWO:
+            return None
+        own = self.broker.value(self.image, _MIN_ISR)
+        assert isinstance(own, int)
+        return max(2, own)
 
     def _number(self, name: str) -> int:
         value = self.broker.value(self.image, name)

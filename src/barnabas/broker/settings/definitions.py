@@ -159,7 +159,7 @@ _OWN = (
         _INT,
         "-1",
         "Replication factor of __consumer_offsets; -1 means 3, or the number of brokers at its "
-        "creation if it is smaller",
+        "creation if it is smaller. With three or more its min.insync.replicas is 2",
         low=-1,
         high=32767,
     ),
@@ -485,7 +485,8 @@ _OWN = (
         "transaction.state.log.min.isr",
         _INT,
         "-1",
-        "min.insync.replicas of __transaction_state at its creation; -1 means that of the broker",
+        "min.insync.replicas of __transaction_state at its creation; -1 means 2 with three "
+        "replicas or more, else that of the broker",
         low=-1,
     ),
     ConfigDef(

@@ -179,7 +179,8 @@ _COORDINATOR = (
         "share.coordinator.state.topic.min.isr",
         _INT,
         "-1",
-        "min.insync.replicas of __share_group_state at its creation; -1 means that of the broker",
+        "min.insync.replicas of __share_group_state at its creation; -1 means 2 with three "
+        "replicas or more, else that of the broker",
         low=-1,
     ),
     ConfigDef(
