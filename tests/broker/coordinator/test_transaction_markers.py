@@ -84,7 +84,14 @@ class Stage:
         self.image.replay(TopicRecord("t", bytes(16)))
         for index, leader in enumerate((ME, OTHER)):
             self.image.replay(
-                PartitionRecord(index, bytes(16), [ME, OTHER], [ME, OTHER], leader=leader)
+                PartitionRecord(
+                    index,
+                    bytes(16),
+                    [ME, OTHER],
+                    [ME, OTHER],
+                    leader=leader,
+                    leader_epoch=10 + index,
+                )
             )
         self.requests: list[tuple[int, WriteTxnMarkersRequest, Future[Any]]] = []
         self.markers = TransactionMarkers(
@@ -138,6 +145,7 @@ def test_each_leader_is_asked_for_its_own() -> None:
         for node_id, request, _ in stage.requests:
             (marker,) = request.markers
             assert [topic.partition_indexes for topic in marker.topics] == [[node_id - 1]]
+            assert [topic.leader_epochs for topic in marker.topics] == [[9 + node_id]]
             assert (marker.producer_id, marker.producer_epoch) == (7, 3)
             assert (marker.transaction_result, marker.transaction_version) == (True, 2)
             assert marker.coordinator_epoch == EPOCH

@@ -62,8 +62,11 @@ class MarkerAppends:
                     for index in topic.partition_indexes
                 ]
                 result.topics.append(WritableTxnMarkerTopicResult(topic.name, answers))
+                # Operators, and nodes of earlier versions, do not name the leadership.
+                epochs = dict(zip(topic.partition_indexes, topic.leader_epochs, strict=False))
                 for answer in answers:
-                    self._write(writing, marker, topic.name, answer)
+                    epoch = epochs.get(answer.partition_index)
+                    self._write(writing, marker, topic.name, answer, epoch)
             writing.response.markers.append(result)
         writing.ended()  # releases the request's initial count
         return writing.answer
@@ -74,6 +77,7 @@ class MarkerAppends:
         marker: WritableTxnMarker,
         topic: str,
         answer: WritableTxnMarkerPartitionResult,
+        leader_epoch: int | None,
     ) -> None:
         if topic in NO_MARKERS:
             answer.error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
@@ -81,6 +85,10 @@ class MarkerAppends:
         found = self._partitions.find(topic, answer.partition_index)
         if isinstance(found, ErrorCode):
             answer.error_code = found
+            return
+        if leader_epoch is not None and leader_epoch != found.leader_epoch:
+            # Another leader may have written it since, and the producer's next transaction begun.
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
             return
         answer.error_code = self._append(found, marker)
         end_offset = found.log.log_end_offset

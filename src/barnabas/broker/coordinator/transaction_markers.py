@@ -3,6 +3,10 @@
 The leaders of the partitions append the markers. All markers for one node go into one request, and
 the next request waits for the response to the one before, so that markers are batched. Markers that
 a node can't append now are retried, at the partition's leader of that time.
+
+A request that was given up may still arrive when the marker has been written by another leader, and
+the producer's next transaction has begun with the same epoch. So each marker names the leadership
+that it is for.
 """
 
 import logging
@@ -33,6 +37,8 @@ _RETRY_S = 0.02
 _MAX_RETRY_S = 0.5
 _GONE_AFTER_TRIES = 25
 """A topic that a node does not know may be one that it has not learned of yet."""
+_UNKNOWN_EPOCH = -1
+"""Of a topic that has been deleted meanwhile: no leadership has it."""
 
 WriteHere = Callable[[WriteTxnMarkersRequest], "Future[WriteTxnMarkersResponse]"]
 
@@ -107,7 +113,7 @@ class TransactionMarkers:
         if not endings:
             self._busy.discard(node_id)
             return
-        request = _request(endings)
+        request = self._request(endings)
         if node_id == self._node_id:
             answer = self._write_here(request)
         else:
@@ -115,6 +121,36 @@ class TransactionMarkers:
                 node_id, request, request.MAX_VERSION, timeout_ms=_TIMEOUT_MS, lane=LANE
             )
         answer.add_done_callback(lambda done: self._answered(node_id, endings, done))
+
+    def _request(self, endings: list[_Ending]) -> WriteTxnMarkersRequest:
+        indexes: dict[tuple[MarkersToWrite, int], defaultdict[str, list[int]]] = {}
+        for ending in endings:
+            key = (ending.markers, ending.shard.leader_epoch)
+            name, index = ending.partition
+            indexes.setdefault(key, defaultdict(list))[name].append(index)
+        return WriteTxnMarkersRequest(
+            [
+                WritableTxnMarker(
+                    markers.producer_id,
+                    markers.producer_epoch,
+                    markers.committed,
+                    [
+                        WritableTxnMarkerTopic(name, found, self._leader_epochs(name, found))
+                        for name, found in topics.items()
+                    ],
+                    coordinator_epoch,
+                    markers.transaction_version,
+                )
+                for (markers, coordinator_epoch), topics in indexes.items()
+            ]
+        )
+
+    def _leader_epochs(self, name: str, indexes: list[int]) -> list[int]:
+        topic = self._image.topics.get(name)
+        known = [] if topic is None else topic.partitions
+        return [
+            known[index].leader_epoch if index < len(known) else _UNKNOWN_EPOCH for index in indexes
+        ]
 
     def _answered(
         self, node_id: int, endings: list[_Ending], done: "Future[WriteTxnMarkersResponse]"
@@ -149,27 +185,6 @@ def _is_settled(error: int | None, ending: _Ending) -> bool:
         )
         return True
     return error == ErrorCode.NONE
-
-
-def _request(endings: list[_Ending]) -> WriteTxnMarkersRequest:
-    indexes: dict[tuple[MarkersToWrite, int], defaultdict[str, list[int]]] = {}
-    for ending in endings:
-        key = (ending.markers, ending.shard.leader_epoch)
-        name, index = ending.partition
-        indexes.setdefault(key, defaultdict(list))[name].append(index)
-    return WriteTxnMarkersRequest(
-        [
-            WritableTxnMarker(
-                markers.producer_id,
-                markers.producer_epoch,
-                markers.committed,
-                [WritableTxnMarkerTopic(name, found) for name, found in topics.items()],
-                coordinator_epoch,
-                markers.transaction_version,
-            )
-            for (markers, coordinator_epoch), topics in indexes.items()
-        ]
-    )
 
 
 def _errors(response: WriteTxnMarkersResponse) -> dict[tuple[int, str, int], int]:

@@ -135,28 +135,44 @@ class WritableTxnMarkerTopic(Struct):
     __slots__ = (
         "name",
         "partition_indexes",
+        "leader_epochs",
     )
 
     def __init__(
         self,
         name: str = "",
         partition_indexes: list[int] = EMPTY,
+        leader_epochs: list[int] = EMPTY,
     ) -> None:
         self.name = name
         self.partition_indexes = [] if partition_indexes is EMPTY else partition_indexes
+        self.leader_epochs = [] if leader_epochs is EMPTY else leader_epochs
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
         name = r.compact_string()
         partition_indexes = r.numbers(r.compact_array(), "i", 4)
-        r.skip_tags()
-        return cls(name, partition_indexes)
+        leader_epochs: list[int] = []
+        for _ in range(r.uvarint()):
+            tag, stop = r.tag()
+            if tag == 10000:
+                leader_epochs = r.numbers(r.compact_array(), "i", 4)
+                r.end_tag(stop)
+            else:
+                r.position = stop
+        return cls(name, partition_indexes, leader_epochs)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_string(self.name)
         w.compact_array(len(self.partition_indexes))
         w.buffer += pack(f">{len(self.partition_indexes)}i", *self.partition_indexes)
-        w.buffer.append(0)
+        tagged: list[tuple[int, Writer]] = []
+        if self.leader_epochs:
+            field_10000 = Writer()
+            field_10000.compact_array(len(self.leader_epochs))
+            field_10000.buffer += pack(f">{len(self.leader_epochs)}i", *self.leader_epochs)
+            tagged.append((10000, field_10000))
+        w.tagged(tagged)
 
 
 class WritableTxnMarker(Struct):
