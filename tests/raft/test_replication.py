@@ -94,6 +94,49 @@ def test_a_leader_counts_itself_only_for_what_is_durable() -> None:
     assert raft.high_watermark == 1
 
 
+def test_a_leader_learns_a_commit_no_later_than_the_others() -> None:
+    """Its disk may be slow or full: the majority without it acts on the entry meanwhile."""
+    raft = _leader()
+    raft.persisted(raft.ready().writes[-1].sequence, 300)
+    raft.propose(Batch(b"x"), 300)
+    assert [write.change.body for write in raft.ready().writes] == [Batch(b"x")]
+    for node_id in (2, 3):
+        raft.receive(Envelope(node_id, 1, node_id, _fetch(node_id, offset=3, last_epoch=1)), 301)
+    ready = raft.ready()
+    assert [e.message.high_watermark for e in ready.messages if e.correlation_id == 3] == [3]
+    assert [entry.body for entry in ready.committed][-1] == Batch(b"x")
+
+
+def test_a_leader_that_has_not_stored_that_it_leads_applies_nothing() -> None:
+    raft = _leader()
+    for node_id in (2, 3):
+        raft.receive(Envelope(node_id, 1, node_id, _fetch(node_id, offset=2, last_epoch=1)), 300)
+    assert raft.high_watermark == 2
+    ready = raft.ready()
+    assert not ready.committed
+    raft.persisted(ready.writes[-1].sequence, 301)
+    assert len(raft.ready().committed) == 2
+
+
+def test_a_follower_whose_disk_was_full_is_behind_until_it_has_applied_what_it_missed() -> None:
+    raft, fetch = _follower(Recovered())
+    first, second = Entry(0, 1, LeaderChange(2)), Entry(1, 1, Batch(b"x"))
+    _answer(raft, fetch, FetchResponse(ErrorCode.NONE, 1, 2, 1, entries=(first,)))
+    written = raft.ready().writes
+    assert not raft.is_behind
+    raft.stood_still()
+    raft.persisted(written[-1].sequence, 2)
+    ready = raft.ready()
+    assert ready.committed == [first]
+    assert raft.is_behind, "it has room, and has yet to hear what was decided meanwhile"
+    _answer(raft, ready.messages[-1], FetchResponse(ErrorCode.NONE, 1, 2, 2, entries=(second,)))
+    written = raft.ready().writes
+    assert raft.is_behind
+    raft.persisted(written[-1].sequence, 3)
+    assert raft.ready().committed == [second]
+    assert not raft.is_behind
+
+
 def test_a_leader_sends_what_is_not_durable_yet() -> None:
     raft = _leader()
     raft.receive(Envelope(2, 1, 1, _fetch(2, offset=0, last_epoch=0)), 300)

@@ -171,7 +171,7 @@ class _World:
         )
         before = repr(partition._window.batches)
         token = object()
-        outcome = partition.acknowledge(member, batches, self.limits, token, now_ms=self.now_ms)
+        outcome = self._acknowledge(member, batches, token)
         if not may:
             assert isinstance(outcome, Refusal), (batches, wanted)
             assert repr(partition._window.batches) == before
@@ -186,6 +186,18 @@ class _World:
                 self.known[at].acknowledged = True
         if ended:
             self.waiting[token] = ended
+
+    def _acknowledge(
+        self, member: str, batches: list[Acknowledgement], token: object
+    ) -> Refusal | bool:
+        return self.partition.acknowledge(
+            member,
+            batches,
+            self.limits,
+            token,
+            now_ms=self.now_ms,
+            log_end_offset=self.log[-1].last + 1 if self.log else 0,
+        )
 
     def store(self) -> None:
         if self.write is None:
@@ -310,7 +322,7 @@ class _World:
             ]
             batches = [Acknowledgement(at, at, [1]) for at in held]
             token = object()
-            if self.partition.acknowledge(member, batches, self.limits, token, now_ms=self.now_ms):
+            if self._acknowledge(member, batches, token):
                 self.waiting[token] = [(at, AcknowledgeType.ACCEPT) for at in held]
                 for at in held:
                     self.known[at].acknowledged = True

@@ -341,7 +341,7 @@ class Node:
             on_cut_off=self.partitions.cut_off,
             on_failure=on_failure,
             probe_voters=self.quorum.probe_voters,
-            is_metadata_stuck=lambda: self.quorum.is_stuck,
+            lacks_decisions=lambda: self.quorum.lacks_decisions,
         )
 
     # -- the cluster -----------------------------------------------------------------------------

@@ -7,6 +7,8 @@ taken, so the log has not changed since it was asked for.
 Who knows no leader waits to hear of one if it is a voter, else it asks voters and seeds in turn.
 """
 
+import math
+
 from barnabas.raft.download import ask_for_snapshot, begin_download
 from barnabas.raft.entry import OffsetAndEpoch
 from barnabas.raft.log import BrokenInvariant
@@ -133,6 +135,8 @@ def receive_fetch_response(
         state.log.append(entry)
         state.writes.appended(entry)
     learn_high_watermark(state, response.high_watermark)
+    if state.missed_until == math.inf:
+        state.missed_until = response.high_watermark
 
 
 def learn_high_watermark(state: RaftState, leaders: int) -> None:

@@ -27,6 +27,8 @@ def become_leader(state: RaftState, now_ms: int) -> None:
         progress={voter: Progress(now_ms) for voter in others},
     )
     state.append(LeaderChange(state.me.node_id))
+    if state.missed_until is not None:
+        state.missed_until = state.log.end_offset
     if state.log.are_voters_unwritten:
         state.append(state.log.voters)
     for voter in others:

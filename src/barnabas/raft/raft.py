@@ -16,6 +16,7 @@ in the same way, and makes who lags behind set its own pace.
 Left out: leases (a read costs a round of messages), witnesses, changing several voters at once.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
 from barnabas.raft import (
@@ -116,6 +117,12 @@ class Raft:
         """Whether this leader's disk lacks a part of the log that a majority without it has."""
         return leadership.others_have_log(self._state, now_ms)
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether others have acted on entries that this replica missed, and has not applied."""
+        missed_until = self._state.missed_until
+        return missed_until is not None and self._state.applied_offset < missed_until
+
     def status(self) -> QuorumStatus:
         return quorum_status(self._state)
 
@@ -132,6 +139,12 @@ class Raft:
         """Nothing was heard for so long because this node stood still; to be called before what
         comes next, so that no replica counts as silent for it."""
         forgive_stall(self._state, stalled_ms)
+
+    def stood_still(self) -> None:
+        """The disk took nothing for a while, so a follower has not fetched; to be called before
+        what it takes now is `persisted`. A leader has missed nothing: it decides."""
+        if not self.is_leader:
+            self._state.missed_until = math.inf
 
     def persisted(self, sequence: int, now_ms: int) -> None:
         """Every write up to this one is durable."""
@@ -275,11 +288,10 @@ class Raft:
         """Take what there is to do."""
         state = self._state
         restore, committed = None, []
-        durable_end_offset = state.writes.durable_end_offset
-        if state.applied_offset < state.log.start_offset <= durable_end_offset:
+        if state.applied_offset < state.log.start_offset <= state.writes.durable_end_offset:
             restore = state.log.snapshot
             state.applied_offset = state.log.start_offset
-        end_offset = min(state.high_watermark, durable_end_offset)
+        end_offset = replication.applicable_end_offset(state)
         if state.log.start_offset <= state.applied_offset < end_offset:
             committed = state.log.between(state.applied_offset, end_offset)
             state.applied_offset = end_offset

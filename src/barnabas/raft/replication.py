@@ -112,6 +112,19 @@ def own_acknowledgement(state: RaftState) -> int:
     return state.writes.durable_end_offset
 
 
+def applicable_end_offset(state: RaftState) -> int:
+    """The end of what may be applied here: it is committed, and durable on this disk too.
+
+    A leader does not wait for its own disk, once that has stored that it leads. The others apply an
+    entry as soon as a majority of them has it. A leader whose disk is slow or full, and that waits
+    for it, would believe in what they have already replaced: that it leads a partition, for one.
+    """
+    durable_end_offset = state.writes.durable_end_offset
+    if isinstance(state.role, Leader) and is_of_own_epoch(state.role, durable_end_offset):
+        return state.high_watermark
+    return min(state.high_watermark, durable_end_offset)
+
+
 def is_of_own_epoch(role: Leader, end_offset: int) -> bool:
     """Whether what ends there is an entry of this leader's."""
     return end_offset > role.epoch_start_offset

@@ -27,6 +27,7 @@ class RaftState:
         "high_watermark",
         "log",
         "me",
+        "missed_until",
         "randint",
         "read_outcomes",
         "role",
@@ -57,6 +58,9 @@ class RaftState:
         self.high_watermark = self.log.start_offset
         self.applied_offset = 0
         self.writes = Writes(self.log.end_offset)
+        self.missed_until: float | None = None
+        """The end of what others have decided while this replica could not follow; infinite until
+        the leader says how far that is."""
         self.read_outcomes: list[ReadOutcome] = []
         self._last_correlation_id = 0
         # A single voter does not wait for others.

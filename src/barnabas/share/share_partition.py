@@ -175,13 +175,14 @@ class SharePartition:
         token: object,
         *,
         now_ms: int,
+        log_end_offset: int,
     ) -> Refusal | bool:
         """True: the token is answered with the next write; False: there is nothing to store.
 
         The acknowledgements have been checked (`acknowledgement`).
         """
         for each in acknowledgements:
-            refusal = self._check(member_id, each, limits)
+            refusal = self._check(member_id, each, limits, log_end_offset)
             if refusal is not None:
                 return refusal
         waits = False
@@ -197,14 +198,19 @@ class SharePartition:
             self._tokens.append(token)
         return waits
 
-    def _check(self, member_id: str, each: Acknowledgement, limits: ShareLimits) -> Refusal | None:
+    def _check(
+        self, member_id: str, each: Acknowledgement, limits: ShareLimits, log_end_offset: int
+    ) -> Refusal | None:
         window = self._window
         if each.last < window.start_offset:
             return None  # done with, or deleted from the log
         if each.last >= window.next_offset:
+            # The member may have acquired it in an earlier leader epoch, which is not stored: its
+            # lock is gone, like one that has timed out. Offsets beyond the log were never acquired.
+            is_forged = each.last >= log_end_offset
             return Refusal(
-                ErrorCode.INVALID_REQUEST,
-                f"offset {each.last} was not acquired; the last one was {window.next_offset - 1}",
+                ErrorCode.INVALID_REQUEST if is_forged else ErrorCode.INVALID_RECORD_STATE,
+                f"offset {each.last} is not acquired; the last one is {window.next_offset - 1}",
             )
         if not limits.renew_enabled and AcknowledgeType.RENEW in each.types:
             return Refusal(

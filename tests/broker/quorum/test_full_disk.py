@@ -156,3 +156,36 @@ def test_a_full_leader_stays_if_the_others_are_full_too(tmp_path: Path) -> None:
         await members.in_step()
 
     run(Members(tmp_path, config=PATIENT), scenario)
+
+
+def test_room_on_the_disk_is_not_yet_knowledge_of_what_was_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others act on it: a broker that believes in its old metadata would lead what they lead."""
+    lacked: list[bool] = []
+
+    async def scenario(members: Members) -> None:
+        await members.start()
+        leader = await members.leader()
+        await leader.quorum.propose([change("a")])
+        full = members.others(leader)[0]
+        fill(full)
+        await leader.quorum.propose([change("b")])
+        await wait_until_async(lambda: full.quorum.no_room is not None)
+        await leader.quorum.propose([change("c")])
+        assert full.quorum.lacks_decisions
+        has_room = writer.Writer._has_room
+
+        def watched(self: writer.Writer) -> None:
+            had_none = self.no_room is not None
+            has_room(self)
+            if had_none:
+                lacked.append(full.quorum.lacks_decisions)
+
+        monkeypatch.setattr(writer.Writer, "_has_room", watched)
+        make_room(full)
+        await wait_until_async(lambda: not full.quorum.lacks_decisions)
+        assert {"a", "b", "c"} <= full.state.keys()
+        assert lacked == [True]
+
+    run(Members(tmp_path, config=PATIENT), scenario)

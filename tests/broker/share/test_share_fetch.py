@@ -152,6 +152,29 @@ def test_forged_acknowledgements_are_refused(
     assert response.responses[0].partitions[0].error_code == error
 
 
+def test_locks_that_ended_with_the_leader_epoch_are_no_fault_of_the_member(
+    local_node: Node,
+) -> None:
+    """The node leads on, in a newer epoch, and knows nothing of what it handed out before."""
+    begin(local_node, "moved", 0)
+    member = Member(local_node, "moved")
+    loaded(member, 0)
+    first = produce(local_node, b"a", b"b")
+    assert acquired(member.fetch()) == [(first, first + 1, 1)]
+    (led,) = local_node.share_partitions.of_group("moved")
+    led.end(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    async def load() -> None:
+        again = local_node.share_partitions.find("moved", led.partition)
+        assert not isinstance(again, ErrorCode)
+        await again.loading
+
+    run(local_node, load())
+    refused = member.acknowledge((first, first + 1, ACCEPT))
+    assert refused.responses[0].partitions[0].error_code == ErrorCode.INVALID_RECORD_STATE
+    assert acquired(member.fetch()) == [(first, first + 1, 1)]
+
+
 def test_no_member_acknowledges_what_another_holds(local_node: Node) -> None:
     begin(local_node, "owner", 0)
     member, other = Member(local_node, "owner"), Member(local_node, "owner", "n")

@@ -67,7 +67,7 @@ class BrokerLifecycle:
         on_cut_off: Callable[[], None],
         on_failure: Callable[[str], None],
         probe_voters: Callable[[], Awaitable[VoterProbe]],
-        is_metadata_stuck: Callable[[], bool] = lambda: False,
+        lacks_decisions: Callable[[], bool] = lambda: False,
     ) -> None:
         """`registration` makes the request, given the epoch that the disk is of.
 
@@ -80,7 +80,7 @@ class BrokerLifecycle:
         `on_cut_off` is called when no controller has answered for the session timeout, and
         `on_failure` when heartbeats end because of a bug, or all other nodes belong to another
         cluster: then the node must end too. `probe_voters` asks the voters why there is no
-        controller. `is_metadata_stuck` while a full disk keeps this node from learning decisions.
+        controller. `lacks_decisions` while a full disk has kept decisions from this node.
         """
         self._loop = loop
         self._clock = clock
@@ -97,7 +97,7 @@ class BrokerLifecycle:
         self._on_cut_off = on_cut_off
         self._on_failure = on_failure
         self._probe_voters = probe_voters
-        self._is_metadata_stuck = is_metadata_stuck
+        self._lacks_decisions = lacks_decisions
         self._explaining: Task[None] | None = None
         self._foreign_probes = 0
         self._refused = ErrorCode.NONE
@@ -133,7 +133,7 @@ class BrokerLifecycle:
         now_ms = self._clock.steady_ms()
         return (
             self.is_fenced
-            or self._is_metadata_stuck()
+            or self._lacks_decisions()
             or now_ms - self._heard_of_ms > self._session_timeout_ms
             or (self._lost_ms is not None and now_ms - self._lost_ms > self._disconnect_grace_ms)
         )

@@ -286,6 +286,14 @@ class Quorum:
         """Whether a full disk keeps this replica from learning what the others decide."""
         return self.no_room is not None and not self.is_leader
 
+    @property
+    def lacks_decisions(self) -> bool:
+        """Whether others may act on decisions that a full disk has kept from this replica.
+
+        Room on the disk is not enough: what was decided meanwhile has yet to be fetched.
+        """
+        return self.is_stuck or (self._shell is not None and self._shell.raft.is_behind)
+
     def status(self) -> QuorumStatus:
         if self._shell is None:
             return QuorumStatus(0, None, 0, [], [])

@@ -78,7 +78,14 @@ class RaftShell:
         self._on_tick = on_tick
         self._on_endpoint = on_endpoint
         self._writer = Writer(
-            loop, executor, storage, self._durable, self._failed, clock, write_times
+            loop,
+            executor,
+            storage,
+            raft.stood_still,
+            self._durable,
+            self._failed,
+            clock,
+            write_times,
         )
         self.state_machine = StateMachine(callbacks, snapshot_records)
         self._proposals = Proposals(loop)

@@ -30,18 +30,23 @@ class Writer:
         loop: AbstractEventLoop,
         executor: Executor,
         storage: QuorumStorage,
+        on_room: Callable[[], None],
         on_durable: Callable[[int], None],
         on_failure: Callable[[StorageError], None],
         clock: Clock,
         times: Histogram,
     ) -> None:
-        """`on_durable` gets the sequence number of the last durable write, `times` the seconds
-        that each job took."""
+        """`on_room` is called when a full disk has room again, before `on_durable`.
+
+        `on_durable` gets the sequence number of the last durable write, `times` the seconds that
+        each job took.
+        """
         self._clock = clock
         self._times = times
         self._loop = loop
         self._executor = executor
         self._storage = storage
+        self._on_room = on_room
         self._on_durable = on_durable
         self._on_failure = on_failure
         self._waiting: list[Write] = []
@@ -97,6 +102,7 @@ class Writer:
     def _has_room(self) -> None:
         if self.no_room is not None:
             logger.info("the metadata log has disk space again")
+            self._on_room()
         self._attempts = 0
         self.no_room = None
 

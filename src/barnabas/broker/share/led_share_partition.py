@@ -265,7 +265,12 @@ class LedSharePartition:
         token: Future[ErrorCode] = self._loop.create_future()
         limits = self.settings().limits
         outcome = state.acknowledge(
-            member_id, acknowledgements, limits, token, now_ms=self.now_ms()
+            member_id,
+            acknowledgements,
+            limits,
+            token,
+            now_ms=self.now_ms(),
+            log_end_offset=self.partition.log.log_end_offset,
         )
         if isinstance(outcome, Refusal):
             return outcome
