@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from barnabas.log.directory.partition_metadata import METADATA_FILE
 from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk, File
 
@@ -14,6 +15,8 @@ class FlushJob:
 
     It has its own handles, so segments may roll, be deleted or lose their handle meanwhile. Files
     are synced first, then the file `mark` is made, if one is given, and the directories are synced.
+    With directories, this is the first sync since the log was opened: `partition.metadata` in the
+    first of them is synced too, since records without it are those of an unknown topic.
     """
 
     __slots__ = ("_directories", "_disk", "_files", "end_offset", "end_position", "error", "mark")
@@ -41,6 +44,8 @@ class FlushJob:
         try:
             for file in self._files:
                 file.sync()
+            if self._directories:
+                self._sync_topic_id(self._directories[0])
             if self.mark:
                 self._disk.open(self.mark, create=True).close()
             for directory in self._directories:
@@ -50,6 +55,16 @@ class FlushJob:
         finally:
             for file in self._files:
                 file.close()
+
+    def _sync_topic_id(self, directory: str) -> None:
+        try:
+            file = self._disk.open(f"{directory}/{METADATA_FILE}")
+        except FileNotFoundError:  # the metadata log has none, and a deleted topic's is gone
+            return
+        try:
+            file.sync()
+        finally:
+            file.close()
 
 
 def flush_job(

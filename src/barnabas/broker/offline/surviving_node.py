@@ -26,8 +26,10 @@ from barnabas.broker.offline.stored_metadata import (
     read_metadata,
     write_metadata,
 )
+from barnabas.broker.replica.directory_owner import belongs_to
+from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.runtime.clock import Clock
-from barnabas.log import DataDirectory, Disk, OsDisk, StorageError, read_topic_id
+from barnabas.log import DataDirectory, Disk, OsDisk, StorageError
 from barnabas.log.directory.data_directory import encode_id, read_identity
 from barnabas.log.errors import storage_errors
 from barnabas.log.offline.log_extent import LogExtent, log_extent
@@ -170,12 +172,14 @@ def _read_instead(disk: Disk, data: DataDirectory) -> StoredMetadata:
 def _find_logs(disk: Disk, data: DataDirectory, image: MetadataImage) -> tuple[Extents, list[str]]:
     extents: Extents = {}
     unknown = []
+    high_watermarks = HighWatermarkCheckpoint(disk, data.path)
     for name, index in data.partitions():
         if name == CLUSTER_METADATA:
             continue
         path = data.partition_path(name, index)
         topic = image.topics.get(name)
-        if topic is None or read_topic_id(disk, path) not in (None, topic.topic_id):
+        checkpointed_id = high_watermarks.topic_id(name, index)
+        if topic is None or not belongs_to(disk, path, topic.topic_id, checkpointed_id):
             unknown.append(f"{name}-{index}")
             continue
         extent = log_extent(disk, path)

@@ -69,6 +69,11 @@ class HighWatermarkCheckpoint:
             return offset
         return UNKNOWN if self._is_damaged else 0
 
+    def topic_id(self, topic: str, index: int) -> bytes | None:
+        """The topic whose replica had this name when the file was written; None without a line."""
+        mark = self._marks.get((topic, index))
+        return None if mark is None else mark[0]
+
     def opened(self, partition: Replica) -> None:
         key = partition.topic, partition.index
         self._unclaimed.discard(key)

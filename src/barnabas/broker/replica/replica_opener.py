@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.directory_owner import OWNER_UNKNOWN, claim_directory
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
@@ -17,8 +18,6 @@ from barnabas.log import (
     LogConfig,
     OpenFiles,
     RecoveryReport,
-    read_topic_id,
-    write_topic_id,
 )
 from barnabas.metadata.image import TopicImage
 
@@ -67,18 +66,14 @@ class ReplicaOpener:
         path = self._data.partition_path(topic.name, index)
         acknowledged = self._high_watermarks.acknowledged(topic.name, topic.topic_id, index)
         was_there = self._disk.exists(path)
-        owner = read_topic_id(self._disk, path)
-        if owner not in (None, topic.topic_id):
-            # The topic was deleted and recreated while this node was down.
-            logger.warning(
-                "%s-%d belongs to an earlier topic of that name; renamed to %s",
-                topic.name,
-                index,
-                self._data.set_aside(topic.name, index),
-            )
-            owner = None
-        if owner is None:
-            write_topic_id(self._disk, path, topic.topic_id)
+        is_claimed = claim_directory(
+            self._disk,
+            self._data,
+            topic.name,
+            topic.topic_id,
+            index,
+            self._high_watermarks.topic_id(topic.name, index),
+        )
         key = topic.topic_id, index
         power_lost = self._is_suspect() or key in self.suspects
         now_ms = self._clock.now_ms()
@@ -103,6 +98,8 @@ class ReplicaOpener:
                 is_directory_new=self._is_directory_new(),
                 leader_epoch=topic.partitions[index].leader_epoch,
             )
+            if not is_claimed:
+                doubt = ReplicaDoubt(OWNER_UNKNOWN, log.log_end_offset, lacks_end=True)
         log.configure(log_config)  # the settings may have changed since it was written
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         partition.doubt = doubt

@@ -2,8 +2,11 @@
 
 A topic may be deleted and created again while a node is down; its directory then has the right name
 and the wrong records. The file has Kafka's format, a version and the id in URL-safe base64, and a
-checksum behind it: it is not synced, and a power loss may leave any bytes. Files of earlier
-releases have no checksum.
+checksum behind it. Files of earlier releases have no checksum.
+
+It is synced with the first records that are (`flush_job`), on another thread: a thousand partitions
+made at once would stop the event loop for seconds. So a power loss may leave any bytes as long as
+nothing in the directory is known to be on stable storage.
 """
 
 import binascii
@@ -17,13 +20,13 @@ METADATA_FILE = "partition.metadata"
 _ID_BYTES = 16
 
 
-def write_topic_id(disk: Disk, directory: str, topic_id: bytes) -> None:
+def write_topic_id(disk: Disk, directory: str, topic_id: bytes, *, sync: bool = False) -> None:
     """Write the file, and make the directory if necessary. Raises `StorageError`."""
     text = urlsafe_b64encode(topic_id).rstrip(b"=")
     content = b"version: 0\ntopic_id: %b\ncrc: %08x\n" % (text, crc32(text))
     with storage_errors(f"cannot write {directory}/{METADATA_FILE}"):
         disk.make_directory(directory)
-        disk.replace_file(f"{directory}/{METADATA_FILE}", content)
+        disk.replace_file(f"{directory}/{METADATA_FILE}", content, sync=sync)
 
 
 def read_topic_id(disk: Disk, directory: str) -> bytes | None:

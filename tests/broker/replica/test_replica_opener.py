@@ -1,0 +1,123 @@
+"""Whose records a replica takes over when it is opened."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from barnabas.broker.replica.append_limits import AppendLimits
+from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint, encode
+from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.replica.replica_opener import ReplicaOpener
+from barnabas.broker.runtime.clock import Clock
+from barnabas.log import METADATA_FILE, DataDirectory, LogConfig, read_topic_id
+from barnabas.metadata.image import PartitionImage, TopicImage
+from tests.log.batches import put
+from tests.log.memory_disk import MemoryDisk
+
+LIMITS = AppendLimits(
+    1 << 20, 1 << 20, 2**63 - 1, 2**63 - 1, needs_keys=False, min_insync_replicas=2
+)
+OLD, NEW = bytes(16), bytes(range(16))
+PATH = "data/t-0"
+METADATA = f"{PATH}/{METADATA_FILE}"
+CHECKPOINT = "data/replication-offset-checkpoint"
+UNREADABLE = [b"", b"version: 0\ntopic_id: AAAA\n", b"\0" * 40, None]
+
+
+class Node:
+    """As much of node 1 as opens replicas in its data directory."""
+
+    def __init__(self) -> None:
+        self.disk = MemoryDisk()
+        self.data = DataDirectory.open(
+            self.disk, "data", node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
+        )
+        self._loop = asyncio.new_event_loop()
+        self._loop.close()
+
+    def opened(self, topic_id: bytes, replicas: tuple[int, ...] = (1, 2, 3)) -> Partition:
+        host = PartitionHost(
+            1, self._loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None
+        )
+        opener = ReplicaOpener(
+            self.data,
+            self.disk,
+            Clock(),
+            host,
+            HighWatermarkCheckpoint(self.disk, "data"),
+            is_suspect=lambda: False,
+            is_directory_new=lambda: False,
+        )
+        image = PartitionImage(0, list(replicas), list(replicas), 2, 0, 0)
+        return opener.open(TopicImage("t", topic_id, [image]), 0, LogConfig(), LIMITS)
+
+    def filled(self) -> None:
+        """The node stops with records of the old topic."""
+        partition = self.opened(OLD)
+        put(partition.log, b"a", b"b")
+        partition.close()
+        self.disk.replace_file(CHECKPOINT, encode({("t", 0): (OLD, 2)}))
+
+    def metadata(self, content: bytes | None) -> None:
+        self.disk.unlink(METADATA)
+        if content is not None:
+            self.disk.replace_file(METADATA, content)
+
+    @property
+    def strays(self) -> list[str]:
+        return [name for name in self.disk.list_directories("data") if name.endswith("-stray")]
+
+
+@pytest.mark.parametrize("content", UNREADABLE)
+def test_records_of_an_unknown_topic_are_not_taken_over(
+    content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node()
+    node.filled()
+    node.metadata(content)
+    partition = node.opened(NEW)
+    assert partition.log.log_end_offset == 0
+    assert partition.doubt.lacks_end, "it may have been this topic's: the replica fetches it again"
+    assert node.strays == ["t-0.0-stray"]
+    assert f"{0:020d}.log" in node.disk.list_files("data/t-0.0-stray"), "nothing is deleted"
+    assert METADATA_FILE in caplog.text
+    assert "data/t-0.0-stray" in caplog.text
+    assert read_topic_id(node.disk, PATH) == NEW
+
+
+@pytest.mark.parametrize("content", UNREADABLE)
+@pytest.mark.parametrize("replicas", [(1,), (1, 2, 3)])
+def test_the_checkpoint_tells_whose_records_they_are(
+    content: bytes | None, replicas: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    node = Node()
+    node.filled()
+    node.metadata(content)
+    partition = node.opened(OLD, replicas)
+    assert partition.log.log_end_offset == 2
+    assert not partition.doubt
+    assert not node.strays
+    assert METADATA_FILE in caplog.text
+    assert read_topic_id(node.disk, PATH) == OLD
+
+
+def test_a_directory_without_files_belongs_to_any_topic() -> None:
+    """A process was killed after it had made the directory."""
+    node = Node()
+    node.disk.make_directory(PATH)
+    partition = node.opened(NEW)
+    assert not partition.doubt
+    assert not node.strays
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_power_loss_takes_no_name_of_a_topic_whose_records_it_leaves(seed: int) -> None:
+    node = Node()
+    partition = node.opened(OLD)
+    put(partition.log, b"a")
+    partition.log.flusher.flush()
+    node.disk.power_loss(Random(seed))
+    assert read_topic_id(node.disk, PATH) == OLD
+    assert node.opened(OLD).log.log_end_offset == 1
