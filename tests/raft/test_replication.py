@@ -11,6 +11,7 @@ from barnabas.raft import (
     LeaderChange,
     OffsetAndEpoch,
     Raft,
+    RaftConfig,
     Recovered,
     Truncate,
 )
@@ -135,6 +136,18 @@ def test_a_follower_whose_disk_was_full_is_behind_until_it_has_applied_what_it_m
     raft.persisted(written[-1].sequence, 3)
     assert raft.ready().committed == [second]
     assert not raft.is_behind
+
+
+def test_a_leader_hears_a_majority_no_longer_than_its_followers_believe_in_it() -> None:
+    raft = _leader()
+    patience_ms = RaftConfig().fetch_timeout_ms
+    assert raft.hears_majority(200 + patience_ms), "a majority has voted for it"
+    assert not raft.hears_majority(201 + patience_ms)
+    raft.receive(Envelope(2, 1, 1, _fetch(2, offset=0, last_epoch=0)), 300)
+    assert raft.hears_majority(300 + patience_ms)
+    assert not raft.hears_majority(301 + patience_ms)
+    assert raft.is_leader
+    assert not single().hears_majority(0)
 
 
 def test_a_leader_sends_what_is_not_durable_yet() -> None:

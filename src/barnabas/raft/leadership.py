@@ -71,10 +71,27 @@ def check_quorum(state: RaftState, role: Leader, now_ms: int) -> None:
                 begin_epoch(state, key)
         elif silence_ms > state.config.check_quorum_ms:
             del role.progress[key]
+    if _majority_heard_ms(state, role, now_ms) < now_ms - state.config.check_quorum_ms:
+        state.follow(None, now_ms)
+
+
+def hears_majority(state: RaftState, now_ms: int) -> bool:
+    """Whether this leads, and the others can't have elected another leader yet.
+
+    Followers believe in a leader for `fetch_timeout_ms` after its answer, which is later than their
+    fetch. This is before the leader steps down: until then it may have been replaced.
+    """
+    role = state.role
+    if not isinstance(role, Leader):
+        return False
+    return _majority_heard_ms(state, role, now_ms) >= now_ms - state.config.fetch_timeout_ms
+
+
+def _majority_heard_ms(state: RaftState, role: Leader, now_ms: int) -> int:
+    """Since when a majority has fetched, this leader included."""
     last_fetch_ms = {key: progress.last_fetch_ms for key, progress in role.progress.items()}
     last_fetch_ms[state.me] = now_ms
-    if voters.majority_reached(last_fetch_ms) < now_ms - state.config.check_quorum_ms:
-        state.follow(None, now_ms)
+    return state.log.voters.majority_reached(last_fetch_ms)
 
 
 def others_have_log(state: RaftState, now_ms: int) -> bool:

@@ -113,6 +113,10 @@ class Raft:
         """Who voted there: to be written into a snapshot that ends there."""
         return self._state.log.voters_at(end_offset)
 
+    def hears_majority(self, now_ms: int) -> bool:
+        """Whether this leads, and a majority has fetched so lately that no other can lead."""
+        return leadership.hears_majority(self._state, now_ms)
+
     def others_have_log(self, now_ms: int) -> bool:
         """Whether this leader's disk lacks a part of the log that a majority without it has."""
         return leadership.others_have_log(self._state, now_ms)

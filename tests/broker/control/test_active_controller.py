@@ -31,6 +31,7 @@ class FakeQuorum:
         self.proposals: list[tuple[int, Future[None]]] = []
         self.resigned = 0
         self.no_room: str | None = None
+        self.hears_majority = True
         self.refusal: Exception | None = None
 
     def propose(self, records: list[Any]) -> "Future[None]":
@@ -160,6 +161,21 @@ def test_one_that_changes_nothing_waits_for_what_it_may_have_built_on() -> None:
         assert await at_once == "c"
         stage.quorum.agree()
         assert (await first, await second) == ("a", "b")
+
+    play(scenario)
+
+
+def test_a_heartbeat_is_not_answered_while_no_majority_is_heard() -> None:
+    """Another controller may have been elected, and fences who trusts the answer of this one."""
+
+    async def scenario(stage: Stage) -> None:
+        stage.active.started([])
+        stage.quorum.hears_majority = False
+        with pytest.raises(NotController):
+            await stage.decide("alive", 0, at_once=True)
+        assert stage.active.is_active
+        stage.quorum.hears_majority = True
+        assert await stage.decide("alive", 0, at_once=True) == "alive"
 
     play(scenario)
 

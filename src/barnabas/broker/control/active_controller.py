@@ -129,11 +129,13 @@ class ActiveController:
     ) -> AnswerT:
         """Make a decision, and return the response once it is committed.
 
-        With `at_once`, a response that changes nothing does not wait for pending changes. Raises
+        With `at_once`, a response that changes nothing does not wait for pending changes. Such a
+        response is no proof that a majority still follows this controller, and a broker that gets
+        it trusts itself for a session more: it is given only while a majority is heard. Raises
         `NotController` or `NotAgreed`.
         """
         controller = self._controller
-        if controller is None:
+        if controller is None or (at_once and not self._quorum.hears_majority):
             raise NotController
         decision, agreed = self._carry_out(controller, decide)
         if (decision.records or not at_once) and not _is_agreed(agreed):

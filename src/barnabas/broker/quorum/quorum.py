@@ -269,6 +269,11 @@ class Quorum:
         return None if self._shell is None else self._shell.no_room
 
     @property
+    def hears_majority(self) -> bool:
+        """Whether this node leads, and no other can have been elected without its knowledge."""
+        return self._shell is not None and self._shell.raft.hears_majority(self._shell.steady_ms())
+
+    @property
     def should_leave_full_disk(self) -> bool:
         """Whether this leader has no room for what a majority without it has room for.
 
