@@ -3,6 +3,7 @@
 watch                 looks into every broker after each of its turns
 broker_log            what brokers log; a broker that failed is a violation
 guarantee             which losses the cluster has to survive, so which faults are allowed now
+copies                how many copies of committed records stay when replicas are deleted
 decisions             coordinators' decisions about transactions, compared with the logs
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch

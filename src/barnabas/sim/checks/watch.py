@@ -32,6 +32,7 @@ from barnabas.sim.checks.committed_log import (
     batches_of,
     stored_batches,
 )
+from barnabas.sim.checks.copies import Copies
 from barnabas.sim.checks.decisions import Decisions
 from barnabas.sim.checks.guarantee import Guarantee
 from barnabas.sim.checks.history import Place, Violation
@@ -74,6 +75,7 @@ class Watch:
         self.guarantee = Guarantee(
             lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
         )
+        self.copies = Copies()
         self.decisions = Decisions()
         self.replays = ReplayCheck()
         self.elections = 0
@@ -102,6 +104,7 @@ class Watch:
         try:
             self._check_controller(node)
             if self.guarantee.learn(node):
+                self.copies.learn(node.image)
                 self._check_in_sync()
             self.guarantee.hear(node)
             self._check_partitions(node)
