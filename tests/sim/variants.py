@@ -23,7 +23,6 @@ from barnabas.controller import (
     liveness,
     lost_replicas,
     partition_changes,
-    reassignments,
     registrations,
 )
 from barnabas.log import fetch_validation
@@ -319,13 +318,6 @@ VARIANTS: dict[str, Variant] = {
         [
             patch.object(LeaderState, "high_watermark", _agreed_only),
             patch.object(run, "draw_profile", _slow_moves),
-        ],
-        "moves",
-    ),
-    "delete copies that acknowledgements needed": Variant(
-        [
-            patch.object(reassignments, "keeps_enough", lambda *_: True),
-            patch.object(partition_changes, "keeps_enough", lambda *_: True),
         ],
         "moves",
     ),
