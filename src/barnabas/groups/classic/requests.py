@@ -145,7 +145,7 @@ class ClassicRequests:
         decision = CoordinatorDecision()
         found = self._groups.get(request.group_id)
         if isinstance(found, ConsumerGroup):
-            left = classic_requests.leave(found, request, api_version, decision)
+            left = classic_requests.leave(found, request, api_version, decision, now_ms)
             if decision.records:
                 self._consumer.settle(found, decision, now_ms)
             found.answer(decision, token, left, lambda error: LeaveGroupResponse(error_code=error))

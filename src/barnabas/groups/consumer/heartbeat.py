@@ -124,7 +124,7 @@ def heartbeat(
     group.answer(decision, it.token, response, _failed)
 
 
-def leave(group: ConsumerGroup, it: Heartbeat, decision: CoordinatorDecision) -> None:
+def leave(group: ConsumerGroup, it: Heartbeat, decision: CoordinatorDecision, now_ms: int) -> None:
     """The request is checked."""
     request = it.request
     if request.member_epoch == STATIC_LEAVE_EPOCH:
@@ -140,7 +140,7 @@ def leave(group: ConsumerGroup, it: Heartbeat, decision: CoordinatorDecision) ->
         group.propose(decision, group.current_record(request.member_id, left))
         group.rebalance_deadlines.pop(request.member_id, None)
     else:
-        remove_members(group, [request.member_id], decision)
+        remove_members(group, [request.member_id], decision, now_ms)
     response = ConsumerGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )

@@ -63,7 +63,7 @@ class ConsumerRequests:
         elif found is not None and found is not group:
             replace_empty_group(found, group, decision)
         if is_leaving(request):
-            leave(group, it, decision)
+            leave(group, it, decision, now_ms)
         else:
             heartbeat(group, it, decision, now_ms)
         if decision.records:
@@ -117,7 +117,7 @@ class ConsumerRequests:
         """Remove members that are late; returns whether there were any."""
         due = group.members_due(now_ms)
         if due:
-            remove_members(group, due, decision)
+            remove_members(group, due, decision, now_ms)
             self.settle(group, decision, now_ms)
         return bool(due)
 

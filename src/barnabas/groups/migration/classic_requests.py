@@ -232,6 +232,7 @@ def leave(
     request: LeaveGroupRequest,
     api_version: int,
     decision: CoordinatorDecision,
+    now_ms: int,
 ) -> LeaveGroupResponse:
     """The members leave; returns the response for when that is persisted."""
     is_old = api_version < _SEVERAL_MEMBERS_FROM
@@ -249,7 +250,7 @@ def leave(
             leaving[member_id] = None
         results.append(MemberResponse(each.member_id, instance_id, error))
     if leaving:
-        remove_members(group, leaving, decision)
+        remove_members(group, leaving, decision, now_ms)
     if is_old:
         return LeaveGroupResponse(error_code=results[0].error_code)
     return LeaveGroupResponse(members=results)

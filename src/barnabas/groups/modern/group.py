@@ -183,8 +183,11 @@ class ModernGroup(Group, Generic[StateT]):
 
     @property
     def empty_since_ms(self) -> int | None:
-        """Offsets of such a group expire by the time of their commit alone."""
-        return None
+        """When the last assignment was made, that of nothing to nobody (`target.remove_members`).
+
+        In a log of an earlier release, which did not make it, the one of the last members.
+        """
+        return self.pending.assignment_time_ms if self.is_empty else None
 
     # -- committed offsets -------------------------------------------------------------------------
 

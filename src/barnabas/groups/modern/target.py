@@ -36,8 +36,8 @@ def assignment_delay_ms(group: AnyModernGroup, now_ms: int) -> int | None:
     if state.assignment_epoch >= state.epoch:
         return None
     since_ms: int = now_ms - state.assignment_time_ms
-    if not state.assignment_time_ms or since_ms < 0:
-        return 0
+    if not state.targets or not state.assignment_time_ms or since_ms < 0:
+        return 0  # the first one, also of a group that was empty, makes no member wait
     return max(0, group.assignment_interval_ms - since_ms)
 
 
@@ -61,13 +61,19 @@ def update_target(
 
 
 def remove_members(
-    group: AnyModernGroup, member_ids: Iterable[str], decision: CoordinatorDecision
+    group: AnyModernGroup, member_ids: Iterable[str], decision: CoordinatorDecision, now_ms: int
 ) -> None:
-    """Members left or are fenced; the others get their partitions in a new group epoch."""
+    """Members left or are fenced; the others get their partitions in a new group epoch.
+
+    If there are none, the assignment of that epoch, which is nothing, is made here. It persists
+    since when the group is empty (`ModernGroup.empty_since_ms`).
+    """
     for member_id in member_ids:
         group.propose(decision, *group.member_tombstones(member_id))
         group.forget_member(member_id)
     update_epoch(group, decision, bump=True)
+    if not group.pending.members:
+        group.propose(decision, group.assignment_epoch_record(group.pending.epoch, now_ms))
 
 
 def _spec(group: AnyModernGroup) -> GroupSpec:

@@ -133,9 +133,11 @@ def heartbeat(
     group.answer(decision, it.token, response, failed)
 
 
-def leave(group: ShareGroup, it: ShareHeartbeat, decision: CoordinatorDecision) -> None:
+def leave(
+    group: ShareGroup, it: ShareHeartbeat, decision: CoordinatorDecision, now_ms: int
+) -> None:
     """The request is checked."""
-    remove_members(group, [it.request.member_id], decision)
+    remove_members(group, [it.request.member_id], decision, now_ms)
     response = ShareGroupHeartbeatResponse(member_id=it.request.member_id, member_epoch=LEAVE_EPOCH)
     group.answer(decision, it.token, response, failed)
 

@@ -71,7 +71,7 @@ class ShareRequests:
         if found is not None and found is not group:
             replace_empty_group(found, group, decision)
         if request.member_epoch == LEAVE_EPOCH:
-            leave(group, it, decision)
+            leave(group, it, decision, now_ms)
         else:
             heartbeat(group, it, decision, now_ms)
         if decision.records:
@@ -109,7 +109,7 @@ class ShareRequests:
     def expire_members(self, group: ShareGroup, decision: CoordinatorDecision, now_ms: int) -> None:
         due = group.members_due(now_ms)
         if due:
-            remove_members(group, due, decision)
+            remove_members(group, due, decision, now_ms)
 
     def describe(self, group_id: str) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), self._groups.topics)
