@@ -271,3 +271,15 @@ def test_an_election_does_not_believe_an_epoch_that_can_not_be() -> None:
     put(partition.log, b"c", epoch=16385)
     assert partition.apply(LED_BY_2)
     assert partition.log_end == (5, 3)
+
+
+def test_a_follower_keeps_what_it_truncates() -> None:
+    """After a restart it knows an old high watermark only: the records may be acknowledged ones."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.host = replace(partition.host, set_aside=lambda _: "data/set-aside/t-0/now")
+    assert partition.high_watermark == 0
+    truncate(partition, EpochEnd(0, 1))
+    assert partition.log.log_end_offset == 1
+    aside = Log.open(disk, "data/set-aside/t-0/now", LogConfig(), 0)
+    assert (aside.log_start_offset, aside.log_end_offset) == (1, 2)

@@ -130,6 +130,7 @@ def settle_doubt(partition: "Partition") -> bool:
     is_cut = follows and partition.doubt.suspect_from is not None
     if is_cut:
         truncate_suspect(partition)
+    partition.log.loss_is_known()
     partition.doubt.settle()
     partition.log.is_in_doubt = False
     return is_cut or (follows and was_hole)
