@@ -45,6 +45,7 @@ def truncate(partition: Partition, diverging: EpochEnd) -> None:
     it does not tell which of the truncated records were acknowledged.
     """
     log = partition.log
+    replica_truncation.truncate_suspect(partition)
     offset = truncation_offset(log.end_offset_for_epoch, log.log_end_offset, diverging)
     lost = partition.high_watermark - offset
     replica_truncation.truncate_to(partition, offset, keep=True)
@@ -62,5 +63,8 @@ def start_at(partition: Partition, offset: int) -> None:
     logger.info(
         "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
     )
+    doubt = partition.doubt
     lost = partition.high_watermark - offset
-    replica_truncation.start_at(partition, offset, keep=lost > 0 or partition.is_recovering)
+    keep = lost > 0 or partition.is_recovering or doubt.suspect_from is not None
+    replica_truncation.start_at(partition, offset, keep=keep)
+    doubt.suspect_from, doubt.awaits_leader = None, False
