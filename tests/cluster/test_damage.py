@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from barnabas.records.decode import iter_batches
+from tests.cli.conftest import Cli
 from tests.cluster.conftest import TOPIC
 from tests.cluster.faults import wiped
 from tests.support.cluster import ClusterProcesses, NodeProcess
@@ -304,3 +305,30 @@ def committed(cluster: ClusterProcesses) -> int:
         return int(partition.offset)
     finally:
         consumer.close()
+
+
+def test_power_lost_everywhere_erases_no_copy_that_is_whole(cluster: ClusterProcesses) -> None:
+    """The topic is not flushed, one replica has lost its tail and starts last; the others keep
+    theirs, and an operator's election loses nothing."""
+    fill(cluster)
+    lose_power(cluster)
+    shortened = cluster.nodes[3]
+    for path in segments(shortened)[3:]:
+        path.unlink()
+    whole = [node for node in cluster.nodes.values() if node is not shortened]
+    for node in whole:
+        node.launch()
+    wait_until(lambda: in_sync(cluster) == [shortened.node_id], "the replicas are trusted")
+    shortened.launch()
+    wait_until(lambda: in_sync(cluster) == [], "a replica is trusted")
+    for node in whole:
+        assert content(node).count(VALUES[-1]) == 1
+    Cli(cluster.bootstrap).ok("cluster", "elect", TOPIC, "--unclean", "--yes")
+    wait_until_alike(cluster)
+    assert consumed(cluster) == (VALUES, None)
+
+
+def in_sync(cluster: ClusterProcesses) -> list[int] | None:
+    """None as long as no node knows."""
+    state = cluster.partitions(TOPIC).get((TOPIC, 0))
+    return None if state is None else sorted(state.isr)

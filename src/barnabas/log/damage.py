@@ -48,7 +48,7 @@ class LogDamage:
             log.active = None
             with storage_errors(f"cannot remove {emptied.log.path}"):
                 emptied.close()
-                for path in emptied.paths():
+                for path in reversed(emptied.paths()):
                     log.files.disk.unlink(path)
         self._roller.roll(now_ms, end)
         log.log_end_offset = end

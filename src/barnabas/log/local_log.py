@@ -18,11 +18,13 @@ class LocalLog:
         "active",
         "appended_bytes",
         "are_names_synced",
+        "closed_end",
         "committed_offset",
         "compaction_progress",
         "config",
         "directory",
         "epochs",
+        "expected_end",
         "failure",
         "files",
         "flushed_offset",
@@ -53,6 +55,10 @@ class LocalLog:
         self.opened_ms = now_ms
         self.recovery = recovered.report
         """What recovery had to repair; None if the log was intact."""
+        self.expected_end = recovered.expected_end
+        """The log ended there before it lost its end; `log.state` keeps it."""
+        self.closed_end = recovered.closed_end
+        """Where the log ended when it was last closed; `log.state` keeps it."""
         self.segments = recovered.segments
         self.active = recovered.segments[-1] if recovered.segments else None
         """The segment that appends go to."""
@@ -82,6 +88,13 @@ class LocalLog:
         """A failed append left bytes behind the last batch, which could not be cut off yet."""
         self.failure: str | None = None
         """Why the log refuses appends until it is opened again."""
+
+    @property
+    def missed_end(self) -> int:
+        """Where the log ended before it lost its end; 0 if it has that again."""
+        if self.log_end_offset >= self.expected_end:
+            self.expected_end = 0
+        return self.expected_end
 
     @property
     def size_bytes(self) -> int:

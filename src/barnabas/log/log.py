@@ -136,15 +136,29 @@ class Log(LocalLog):
             self.require_appendable()
             for segment in self.segments:
                 segment.spill_indexes()
-            if producers.loaded is not None and self.segments:
-                producers.snapshots.write(self.log_end_offset, producers.loaded)
             self.flusher.flush()
             if self.segments:
+                if self.closed_end != self.log_end_offset:
+                    self.closed_end = self.log_end_offset
+                    self.state_file.invalidate()
                 self.checkpoint()
+                # Behind the state: a snapshot at the end of a log that is not closed says that a
+                # segment began there.
+                if producers.loaded is not None:
+                    producers.snapshots.write(self.log_end_offset, producers.loaded)
                 if sync_state:
                     self.state_file.sync()
         finally:
             self.abandon()
+
+    def loss_is_known(self) -> None:
+        """No other replica relies on the lost end of this one. Raises `StorageError`."""
+        if self.expected_end:
+            self.expected_end = 0
+            with storage_errors(f"cannot remove a snapshot of {self.directory}"):
+                self.producer_state.snapshots.drop_above(self.log_end_offset - 1)
+            self.state_file.invalidate()
+            self.checkpoint()
 
     def abandon(self) -> None:
         """Close the files and do nothing else, as a crash would."""

@@ -11,6 +11,9 @@ Earlier releases wrote none.
     lost_ranges        offsets of records lost by damage, as long as the loss is not accepted
     last_horizon_ms    when all tombstones and markers that compaction has left may be removed
     segments           the segments that are complete on stable storage: sizes, offsets
+    untrusted          base offsets of the other segments
+    expected_end       where the log ended before it lost its end, as long as the loss is not known
+    closed_end         where the log ended when it was last closed
 
 A log can be opened without the file. **A segment is trusted if it is listed here with exactly the
 size it has now, and every other segment is scanned.** Only synced segments are listed. So after a
@@ -86,7 +89,12 @@ class LogState(NamedTuple):
     is_start_exact: bool = True
     """False for a state of an earlier release, which retention wrote after it had deleted."""
     untrusted: frozenset[int] = frozenset()
-    """Base offsets of segments between those listed that have to be scanned: they are there."""
+    """Base offsets of the segments that are there and not listed: they have to be scanned."""
+    expected_end: int = 0
+    """The log has ended there, and ends earlier now; 0 if it has lost nothing, or if the other
+    replicas know of it."""
+    closed_end: int = -1
+    """Where the log ended when it was last closed; -1 if it never was. A snapshot is there."""
 
 
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
@@ -100,6 +108,8 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "lost_ranges": state.lost_ranges,
         "segments": list(state.segments.values()),
         "untrusted": sorted(state.untrusted),
+        "expected_end": state.expected_end,
+        "closed_end": state.closed_end,
     }
     data = json.dumps(content, separators=(",", ":")).encode()
     checked = b"%b\n%08x\n" % (data, crc32(data))
@@ -130,6 +140,8 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             ),
             "lost_ranges" in content,
             frozenset(map(int, content.get("untrusted", ()))),
+            int(content.get("expected_end", 0)),
+            int(content.get("closed_end", -1)),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -94,11 +94,11 @@ class StateFile:
         }
         for base_offset in replaced:
             segments[base_offset] = SegmentState.to_be_scanned(base_offset)
-        last = max(segments, default=-1)
         untrusted = frozenset(
             segment.base_offset
             for segment in log.segments
-            if segment.base_offset < last and segment.base_offset not in segments
+            if segment.base_offset not in segments
+            and (end_offset is None or segment.base_offset < end_offset)
         )
         lost_ranges = LostRanges(log.lost_ranges)
         committed_offset = log.committed_offset
@@ -113,5 +113,7 @@ class StateFile:
             log.compaction_progress,
             tuple(lost_ranges),
             untrusted=untrusted,
+            expected_end=log.missed_end,
+            closed_end=log.closed_end,
         )
         write_state(log.files.disk, log.directory, state, sync=sync)

@@ -63,7 +63,8 @@ class LogTruncation:
             # old size again. If the disk is full, it refuses here, and the log is as it was.
             self._state_file.write(sync=True, end_offset=offset)
             with self._cutting(offset):
-                self._producers.snapshots.drop_above(offset)
+                # Also one at `offset`, which would tell that a segment has begun there.
+                self._producers.snapshots.drop_above(offset - 1)
                 log.segments.remove_last(len(log.segments) - kept, log.files, set_aside)
                 if set_aside:
                     sync_set_aside(disk, set_aside)
@@ -84,7 +85,15 @@ class LogTruncation:
                 move_mark(disk, set_aside, 0, log.segments[0].base_offset)
             # First the state, which then trusts nothing: a crash leaves the old log, to be cut
             # again, or an empty one.
-            state = LogState(offset, [], {}, offset, Progress())
+            state = LogState(
+                offset,
+                [],
+                {},
+                offset,
+                Progress(),
+                expected_end=log.missed_end,
+                closed_end=log.closed_end,
+            )
             write_state(disk, log.directory, state, sync=True)
             self._flusher.restart_at(0)
             # Before the segments go: an empty log would else start at a mark from before.

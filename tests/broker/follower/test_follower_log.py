@@ -15,14 +15,16 @@ from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_doubt import (
     ReplicaDoubt,
     examine_epochs,
+    fetch_position,
     must_lead_in_doubt,
     settle_doubt,
 )
-from barnabas.broker.replica.replica_truncation import start_at, truncate_to
+from barnabas.broker.replica.replica_truncation import start_at, truncate_suspect, truncate_to
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Log, LogConfig, StorageError
 from barnabas.metadata.image import PartitionImage
+from barnabas.metadata.partition_image import RECOVERING
 from barnabas.records.decode import iter_batches
 from barnabas.replication import EpochEnd
 from tests.log.batches import put
@@ -57,15 +59,39 @@ def test_what_can_not_be_cut_is_still_known_by_its_epoch() -> None:
     assert (partition.log.log_end_offset, partition.log.last_epoch) == (1, 0)
 
 
-def test_a_replica_that_the_disk_keeps_from_following_tries_again() -> None:
+def test_a_leader_that_is_only_named_makes_no_replica_truncate() -> None:
+    """All machines lost power: the named leader may be in doubt as well, and have less."""
     disk, partition = replica()
-    partition.doubt.suspect_from = 1
-    with pytest.raises(StorageError, match="No space left"):
-        partition.apply(LED_BY_2)
-    assert partition.partition_epoch == -1
     disk.capacity = 1 << 30
+    partition.doubt = ReplicaDoubt("the machine lost power", 0, lacks_end=True)
     assert partition.apply(LED_BY_2)
-    assert (partition.leader_id, partition.log.log_end_offset) == (2, 1)
+    assert partition.log.log_end_offset == 2
+    assert settle_doubt(partition), "it fetches again"
+    assert partition.log.log_end_offset == 2
+    assert fetch_position(partition) == (0, -1), "it claims to have none of them"
+    assert partition.apply(PartitionImage(0, [1, 2], [1], 1, 6, 6))
+    assert not partition.is_leader, "a controller that did not know of the doubt has elected it"
+    settle_doubt(partition)
+    assert partition.apply(PartitionImage(0, [1, 2], [], -1, 7, 7))
+    assert partition.apply(
+        PartitionImage(0, [1, 2], [1], 1, 8, 8, leader_recovery_state=RECOVERING)
+    )
+    assert partition.is_leader, "the replicas were compared, and it has the most"
+    assert partition.log.log_end_offset == 2
+
+
+def test_what_a_replica_in_doubt_truncates_is_set_aside() -> None:
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.host = replace(partition.host, set_aside=lambda _: "data/set-aside/t-0/now")
+    partition.doubt = ReplicaDoubt("the machine lost power", 1, lacks_end=True)
+    assert partition.apply(LED_BY_2)
+    truncate_suspect(partition)
+    assert partition.log.log_end_offset == 1
+    assert partition.doubt, "the controller has to know"
+    assert partition.doubt.refetch_upto == 2
+    aside = Log.open(disk, "data/set-aside/t-0/now", LogConfig(), 0)
+    assert (aside.log_start_offset, aside.log_end_offset) == (1, 2)
 
 
 def test_a_hole_is_not_cut_off_before_the_controller_knows_of_it() -> None:
@@ -75,17 +101,12 @@ def test_a_hole_is_not_cut_off_before_the_controller_knows_of_it() -> None:
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
     assert partition.apply(LED_BY_2)
     assert (partition.leader_id, partition.log.log_end_offset) == (2, 2)
+    assert fetch_position(partition) == (2, 1)
     assert settle_doubt(partition), "it fetches again"
+    assert fetch_position(partition) == (1, 0)
+    truncate_suspect(partition)
     assert partition.log.log_end_offset == 1
-
-
-def test_a_lost_end_is_cut_off_at_once_because_it_is_written_down_elsewhere() -> None:
-    disk, partition = replica()
-    disk.capacity = 1 << 30
-    partition.doubt = ReplicaDoubt("the machine lost power", 1, lacks_end=True)
-    assert partition.apply(LED_BY_2)
-    assert partition.log.log_end_offset == 1
-    assert partition.doubt
+    assert fetch_position(partition) == (1, 0)
 
 
 LED_BY_1 = PartitionImage(0, [1, 2], [1], 1, 6, 6)
@@ -107,16 +128,17 @@ def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
     assert partition.is_leader
 
 
-def test_a_doubt_stays_until_what_is_suspect_is_cut_off() -> None:
+def test_records_stay_suspect_until_they_are_cut_off() -> None:
     disk, partition = replica()
     partition.leader_id = 2
     partition.doubt = ReplicaDoubt("it has lost something", 1)
-    with pytest.raises(StorageError, match="No space left"):
-        settle_doubt(partition)
-    assert partition.doubt
-    disk.capacity = 1 << 30
     assert settle_doubt(partition)
-    assert not partition.doubt
+    with pytest.raises(StorageError, match="No space left"):
+        truncate_suspect(partition)
+    assert partition.doubt.awaits_leader
+    disk.capacity = 1 << 30
+    truncate_suspect(partition)
+    assert not partition.doubt.awaits_leader
     assert partition.log.log_end_offset == 1
 
 
@@ -129,6 +151,7 @@ def test_a_replica_does_not_lead_before_it_has_what_it_cut_off() -> None:
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 5, 5))
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
     assert settle_doubt(partition)
+    truncate_suspect(partition)
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 1, 6, 6))
     assert not partition.is_leader
     assert told == [partition], "if it was elected for good, the controller has to know"
@@ -148,6 +171,7 @@ def test_an_empty_answer_of_a_leader_that_knows_less_than_the_replica_did_proves
     assert partition.apply(LED_BY_2)
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
     assert settle_doubt(partition)
+    truncate_suspect(partition)
     assert partition.high_watermark == 1
     partition.doubt.caught_up(1, 1)
     partition.doubt.caught_up(1, 2)
@@ -178,7 +202,7 @@ def test_a_replica_with_a_hole_does_not_fetch_in_a_new_epoch_before_the_controll
         assert settle_doubt(partition), "the controller knows"
         fetchers.apply(partition)
         assert partition in fetchers._following
-        assert partition.log.log_end_offset == 1
+        assert fetch_position(partition) == (1, 0)
         await fetchers.close()
 
     asyncio.run(main())
@@ -190,6 +214,7 @@ def test_a_replica_that_has_what_it_cut_off_leads() -> None:
     partition.leader_id = 2
     partition.doubt = ReplicaDoubt("it has lost offset 1", 1)
     assert settle_doubt(partition)
+    truncate_suspect(partition)
     put(partition.log, b"b", epoch=1)
     assert partition.apply(LED_BY_1)
     assert partition.is_leader
@@ -215,6 +240,7 @@ def test_a_hole_is_filled_by_another_although_this_replica_has_led_with_it() -> 
     assert partition.is_leader
     assert partition.apply(PartitionImage(0, [1, 2], [1, 2], 2, 7, 7))
     assert settle_doubt(partition), "it fetches again what it lacks"
+    truncate_suspect(partition)
     assert partition.log.log_end_offset == 1
 
 
@@ -231,6 +257,7 @@ def test_a_batch_of_an_epoch_that_can_not_be_is_refetched() -> None:
     assert "its batch at offset 2 is of leader epoch 16385" in partition.doubt.reason
     assert partition.log.log_end_offset == 3, "the controller does not know yet"
     assert settle_doubt(partition)
+    truncate_suspect(partition)
     assert (partition.log.log_end_offset, partition.log.last_epoch) == (2, 1)
     examine_epochs(partition, partition.leader_epoch)
     assert told == [partition]
@@ -271,3 +298,15 @@ def test_an_election_does_not_believe_an_epoch_that_can_not_be() -> None:
     put(partition.log, b"c", epoch=16385)
     assert partition.apply(LED_BY_2)
     assert partition.log_end == (5, 3)
+
+
+def test_a_follower_keeps_what_it_truncates() -> None:
+    """After a restart it knows an old high watermark only: the records may be acknowledged ones."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.host = replace(partition.host, set_aside=lambda _: "data/set-aside/t-0/now")
+    assert partition.high_watermark == 0
+    truncate(partition, EpochEnd(0, 1))
+    assert partition.log.log_end_offset == 1
+    aside = Log.open(disk, "data/set-aside/t-0/now", LogConfig(), 0)
+    assert (aside.log_start_offset, aside.log_end_offset) == (1, 2)

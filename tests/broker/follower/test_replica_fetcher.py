@@ -7,9 +7,11 @@ from typing import Any
 from barnabas.broker.follower.replica_fetcher import FetcherHost, ReplicaFetcher
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
+from barnabas.broker.replica.replica_doubt import ReplicaDoubt, settle_doubt
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Log, LogConfig
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.broker.follower.test_follower_log import LED_BY_2, LIMITS, replica
 from tests.log.batches import put
@@ -76,6 +78,46 @@ def test_what_has_to_be_flushed_is_not_acknowledged_before() -> None:
         await wait_until_async(lambda: len(calls) == 2)
         (topic,) = calls[1][0].topics
         assert [each.fetch_offset for each in topic.partitions] == [1]
+        await asyncio.wait([fetcher.stop()])
+
+    asyncio.run(main())
+
+
+def test_suspect_records_go_when_the_leader_answers_and_not_before() -> None:
+    """A leader that is named by the metadata may itself be in doubt: then it answers an error."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        calls: list[tuple[Any, asyncio.Future[Any]]] = []
+
+        def call(_leader_id: int, request: Any, *_: Any, **__: Any) -> "asyncio.Future[Any]":
+            future = loop.create_future()
+            if request.topics:
+                calls.append((request, future))
+            else:  # it leaves the partition out for a while
+                future.set_result(FetchResponse(session_id=1))
+            return future
+
+        peers: Any = SimpleNamespace(loop=loop, clock=Clock(), call=call)
+        host = FetcherHost(1, peers, BrokerConfig({}), lambda: 7, lambda _: None, lambda _: None)
+        disk, partition = replica()
+        disk.capacity = 1 << 30
+        partition.apply(LED_BY_2)
+        partition.doubt = ReplicaDoubt("the machine lost power", 0, lacks_end=True)
+        assert settle_doubt(partition)
+        fetcher = ReplicaFetcher(2, host)
+        fetcher.follow(partition)
+        for number, error in enumerate((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NONE)):
+            await wait_until_async(lambda number=number: len(calls) > number)
+            (topic,) = calls[number][0].topics
+            assert [each.fetch_offset for each in topic.partitions] == [0]
+            assert partition.log.log_end_offset == 2
+            data = PartitionData(partition_index=0, error_code=error, log_start_offset=0)
+            topics = [FetchableTopicResponse(topic_id=partition.topic_id, partitions=[data])]
+            calls[number][1].set_result(FetchResponse(session_id=1, responses=topics))
+        await wait_until_async(lambda: len(calls) > 2)
+        assert partition.log.log_end_offset == 0
+        assert partition.doubt.refetch_upto == 2
         await asyncio.wait([fetcher.stop()])
 
     asyncio.run(main())

@@ -53,7 +53,21 @@ def test_a_log_that_ends_before_what_it_had_acknowledged(was_there: bool) -> Non
     assert (f"ends at {end}" if was_there else "directory is gone") in finding.reason
     assert f"all below {COUNT}" in finding.reason
     assert finding.suspect_from == end
-    assert examine(log, end, was_there=True, power_lost=False) == ReplicaDoubt()
+
+
+def test_a_log_that_ends_where_other_files_tell_of_more() -> None:
+    """The high watermark was written down before the last segment began."""
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    disk.unlink(segments(disk)[-1])
+    log = opened(disk)
+    end = log.log_end_offset
+    finding = examine(log, end, was_there=True, power_lost=False)
+    assert f"it ends at {end}" in finding.reason
+    assert finding.lacks_end
+    log.loss_is_known()
+    log.abandon()
+    assert examine(opened(disk), end, was_there=True, power_lost=False) == ReplicaDoubt()
 
 
 def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:

@@ -39,26 +39,22 @@ def take_over_bounds(
 
 
 def truncate(partition: Partition, diverging: EpochEnd) -> None:
-    """Truncate what the leader never had."""
+    """Truncate what the leader does not have, and set it aside.
+
+    The high watermark that a follower knows is a lower bound: after a restart it is an old one, so
+    it does not tell which of the truncated records were acknowledged.
+    """
     log = partition.log
-    before = log.log_end_offset
-    offset = truncation_offset(log.end_offset_for_epoch, before, diverging)
+    replica_truncation.truncate_suspect(partition)
+    offset = truncation_offset(log.end_offset_for_epoch, log.log_end_offset, diverging)
     lost = partition.high_watermark - offset
-    replica_truncation.truncate_to(partition, offset, keep=lost > 0 or partition.is_recovering)
+    replica_truncation.truncate_to(partition, offset, keep=True)
     if lost > 0:
         logger.error(
             "%s-%d: the leader lacks %d committed records; they are kept in set-aside",
             partition.topic,
             partition.index,
             lost,
-        )
-    elif log.log_end_offset < before:
-        logger.info(
-            "%s-%d truncated to %d from %d: the leader does not have the rest",
-            partition.topic,
-            partition.index,
-            log.log_end_offset,
-            before,
         )
 
 
@@ -67,5 +63,8 @@ def start_at(partition: Partition, offset: int) -> None:
     logger.info(
         "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
     )
+    doubt = partition.doubt
     lost = partition.high_watermark - offset
-    replica_truncation.start_at(partition, offset, keep=lost > 0 or partition.is_recovering)
+    keep = lost > 0 or partition.is_recovering or doubt.suspect_from is not None
+    replica_truncation.start_at(partition, offset, keep=keep)
+    doubt.suspect_from, doubt.awaits_leader = None, False

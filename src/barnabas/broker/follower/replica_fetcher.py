@@ -24,7 +24,8 @@ from barnabas.broker.follower.follower_log import (
 from barnabas.broker.follower.replica_session import Followed, Key, ReplicaSession
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.replica.partition import Partition
-from barnabas.broker.replica.replica_doubt import examine_epochs
+from barnabas.broker.replica.replica_doubt import examine_epochs, fetch_position
+from barnabas.broker.replica.replica_truncation import truncate_suspect
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import DeleteJob, StorageError
 from barnabas.records.errors import CorruptBatch
@@ -230,12 +231,15 @@ class ReplicaFetcher:
     def _take(self, followed: Followed, data: PartitionData) -> None:
         partition = followed.partition
         end, start = partition.log.log_end_offset, partition.log.log_start_offset
+        asked, _ = fetch_position(partition)
+        doubt = partition.doubt
+        has_suspects = doubt.suspect_from is not None and not doubt.is_only_hole
         try:
             out_of_range = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
             # A leader whose log starts behind the local log end has deleted what comes next. Any
             # other leader has records to compare with: an offset alone is no reason to discard
             # records.
-            if out_of_range and (data.log_start_offset > end or (start == end and end > 0)):
+            if out_of_range and (data.log_start_offset > asked or (start == end and end > 0)):
                 start_at(partition, max(0, data.log_start_offset))
             elif data.error_code:
                 if data.error_code == ErrorCode.CORRUPT_MESSAGE:
@@ -249,11 +253,14 @@ class ReplicaFetcher:
             elif data.diverging_epoch is not None:
                 diverging = data.diverging_epoch
                 truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
+            elif has_suspects:
+                truncate_suspect(partition)
+                self._session.name(followed)
             else:
                 if data.records:
                     append_fetched(partition, data.records, self._clock.now_ms())
-                elif partition.doubt.refetch_upto:
-                    partition.doubt.caught_up(end, data.high_watermark)
+                elif doubt.refetch_upto:
+                    doubt.caught_up(end, data.high_watermark)
                 job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
                 if job is not None:
                     self._host.remove(job)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from itertools import islice
 
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.replica.replica_doubt import fetch_position
 from barnabas.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -70,7 +71,7 @@ class Followed:
         return (
             request >= self.asked_in
             and self.is_following
-            and self.partition.log.log_end_offset == self.asked_offset
+            and fetch_position(self.partition)[0] == self.asked_offset
         )
 
 
@@ -163,13 +164,13 @@ class ReplicaSession:
 
     def _asked(self, followed: Followed) -> FetchPartition:
         log = followed.partition.log
-        followed.asked_offset = log.log_end_offset
+        followed.asked_offset, last_fetched_epoch = fetch_position(followed.partition)
         followed.asked_in = self.requests
         return FetchPartition(
             partition=followed.key[1],
             current_leader_epoch=followed.leader_epoch,
-            fetch_offset=log.log_end_offset,
-            last_fetched_epoch=log.last_epoch,
+            fetch_offset=followed.asked_offset,
+            last_fetched_epoch=last_fetched_epoch,
             log_start_offset=log.log_start_offset,
             partition_max_bytes=self._partition_max_bytes,
         )

@@ -1,14 +1,14 @@
 """Whether a replica may lack acknowledged records, and what follows from that.
 
 A replica in doubt leaves the in-sync set and the eligible leaders before this node is unfenced, and
-fetches what it lacks from another replica.
+fetches what it lacks from another replica. It truncates its suspect records only when a leader has
+answered it: that metadata names a leader proves nothing, since that one may be in doubt as well and
+have less. All of them may have lost power at once.
 """
 
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from barnabas.broker.replica.replica_truncation import truncate_suspect
 
 if TYPE_CHECKING:
     from barnabas.broker.replica.partition import Partition
@@ -33,6 +33,8 @@ class ReplicaDoubt:
     elected it, before it knew of the doubt."""
     committed_upto: int = 0
     """The high watermark before that."""
+    awaits_leader: bool = False
+    """The controller knows, and the suspect records are truncated as soon as a leader answers."""
     must_lead: bool = False
     """No other replica can lead: an incomplete log is better than none."""
 
@@ -73,13 +75,33 @@ def doubt_replica(partition: "Partition", reason: str) -> None:
     partition.host.on_doubt(partition)
 
 
-def doubt_unless_refetched(partition: "Partition") -> None:
-    """Doubt a replica that is to lead before it has refetched its truncated end."""
+def doubt_unless_refetched(partition: "Partition", *, is_unclean: bool) -> None:
+    """Doubt a replica that is to lead before it has refetched its suspect records.
+
+    In an unclean election the replicas were compared, and this one has the most.
+    """
     doubt = partition.doubt
+    if doubt or doubt.must_lead:
+        return
     end_offset = partition.log.log_end_offset
-    if end_offset < doubt.refetch_upto and not doubt and not doubt.must_lead:
+    if end_offset < doubt.refetch_upto:
         doubt.lacks_end = True
         doubt_replica(partition, f"it ends at {end_offset}, and has not caught up since")
+    elif doubt.awaits_leader and not is_unclean:
+        doubt.lacks_end = True
+        doubt_replica(partition, f"it has not refetched its records from {doubt.suspect_from} on")
+
+
+def fetch_position(partition: "Partition") -> tuple[int, int]:
+    """Where the replica fetches next, and the leader epoch of the record before.
+
+    That is its end. But it claims to have everything before, so suspect records do not count.
+    """
+    log, doubt = partition.log, partition.doubt
+    if doubt.suspect_from is None or doubt.is_only_hole:
+        return log.log_end_offset, log.last_epoch
+    offset = min(max(doubt.suspect_from, log.log_start_offset), log.log_end_offset)
+    return offset, log.leader_epoch_for(offset - 1)
 
 
 def examine_epochs(partition: "Partition", leader_epoch: int) -> None:
@@ -124,12 +146,11 @@ def settle_doubt(partition: "Partition") -> bool:
 
     Raises `StorageError`.
     """
-    # Without a leader, or if this node is to lead, the log is truncated when another node leads.
+    doubt = partition.doubt
     follows = partition.leading is None and partition.leader_id not in (-1, partition.host.node_id)
-    was_hole = partition.doubt.is_only_hole
-    is_cut = follows and partition.doubt.suspect_from is not None
-    if is_cut:
-        truncate_suspect(partition)
-    partition.doubt.settle()
+    was_hole = doubt.is_only_hole
+    partition.log.loss_is_known()
+    doubt.awaits_leader = partition.leading is None and doubt.suspect_from is not None
+    doubt.settle()
     partition.log.is_in_doubt = False
-    return is_cut or (follows and was_hole)
+    return follows and (was_hole or doubt.awaits_leader)

@@ -11,7 +11,7 @@ from barnabas.broker.replica.replica_doubt import (
     doubt_unless_refetched,
     examine_epochs,
 )
-from barnabas.broker.replica.replica_truncation import truncate_damaged, truncate_suspect
+from barnabas.broker.replica.replica_truncation import truncate_damaged
 from barnabas.metadata.partition_image import RECOVERING, PartitionImage
 from barnabas.replication import LeaderState
 from barnabas.wire.errors import ErrorCode
@@ -55,7 +55,8 @@ def _may_lead(partition: "Partition", image: PartitionImage) -> bool:
     if image.leader != partition.host.node_id:
         return False
     if not partition.is_leader:
-        doubt_unless_refetched(partition)
+        is_unclean = image.leader_recovery_state == RECOVERING
+        doubt_unless_refetched(partition, is_unclean=is_unclean)
         if len(image.replicas) > 1:
             examine_epochs(partition, image.leader_epoch)
     return not partition.doubt or partition.is_leader or partition.doubt.must_lead
@@ -67,14 +68,13 @@ def _prepare_log(partition: "Partition", image: PartitionImage, *, may_lead: boo
         if partition.is_recovering and len(image.replicas) > 1:
             truncate_damaged(partition)
         adopt_epochs(partition, image.leader_epoch)
-    elif image.leader not in (-1, partition.host.node_id) and not partition.doubt.is_only_hole:
-        truncate_suspect(partition)
 
 
 def _lead(partition: "Partition") -> None:
     host, log = partition.host, partition.log
     # Others copy what this log has now, but a hole in it has to be filled by another replica.
     partition.doubt.suspect_from = log.lost_ranges.first_offset
+    partition.doubt.awaits_leader = False
     log.appender.begin_epoch(partition.leader_epoch)
     partition.leading = LeaderState(
         host.node_id,

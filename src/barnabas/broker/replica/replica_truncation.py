@@ -55,14 +55,16 @@ def start_at(partition: "Partition", offset: int, *, keep: bool) -> None:
 
 
 def truncate_suspect(partition: "Partition") -> None:
-    """Truncate where the log is in doubt; another replica leads, and has those records."""
+    """Truncate where the log is in doubt; another replica leads, and has answered.
+
+    Raises `StorageError`.
+    """
     doubt = partition.doubt
     if doubt.suspect_from is not None:
-        is_damaged = bool(partition.log.lost_ranges)
         doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
         doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
-        truncate_to(partition, doubt.suspect_from, keep=is_damaged or partition.is_recovering)
-        doubt.suspect_from = None
+        truncate_to(partition, doubt.suspect_from, keep=True)
+        doubt.suspect_from, doubt.awaits_leader = None, False
 
 
 def truncate_damaged(partition: "Partition") -> None:

@@ -88,7 +88,7 @@ class SnapshotFiles:
         return gone
 
     def drop_above(self, offset: int) -> None:
-        """The log was truncated to `offset`: later snapshots have batches that are cut off."""
+        """The log is truncated: snapshots behind `offset` have batches that are cut off."""
         while self._offsets and self._offsets[-1] > offset:
             self._disk.unlink(self._path(self._offsets[-1]))
             self._offsets.pop()

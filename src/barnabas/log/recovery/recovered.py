@@ -43,3 +43,7 @@ class Recovered(NamedTuple):
     """`log.state` has another start: a power loss has brought an older state back."""
     suspect_epochs_from: int | None = None
     """Where the first batch is whose leader epoch can't be right, and is not clear."""
+    expected_end: int = 0
+    """Where the log ended before it lost its end; 0 if it has not."""
+    closed_end: int = -1
+    """Where the log ended when it was last closed; -1 if it never was."""

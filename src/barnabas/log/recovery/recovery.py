@@ -11,7 +11,8 @@ indexes. A scan that finds bytes which are no valid batch has found one of two t
   as if it followed the one before.
 
 A segment may also be missing, or have lost its last batches without a trace, so each segment has to
-begin where the one before ends, unless a compaction has left a gap (`Inventory.explains_gap`).
+begin where the one before ends, unless a compaction has left a gap (`Inventory.explains_gap`). If
+it was the last one, other files tell of it (`witnesses`).
 
 What interrupted operations left behind is removed (`leftovers`), and so are segments that a
 compaction had merged into their predecessor. (Compaction replaces a segment by one atomic rename,
@@ -31,6 +32,7 @@ from barnabas.log.recovery.leftovers import remove_leftovers, usable_snapshots
 from barnabas.log.recovery.recovered import Recovered, RecoveryReport
 from barnabas.log.recovery.salvage import salvage
 from barnabas.log.recovery.segment_loader import SegmentLoader
+from barnabas.log.recovery.witnesses import Witnesses, find_witnesses
 from barnabas.log.segment.batch_epochs import epoch_runs, write_epoch
 from barnabas.log.segment.batch_search import find_batch
 from barnabas.log.segment.file_names import file_name
@@ -39,7 +41,7 @@ from barnabas.log.segment.scan import Flaw
 from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.segments import Segments
 from barnabas.log.start_mark import marked_start, move_mark
-from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state
+from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state, write_state
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -52,9 +54,14 @@ def recover(
     if not listing:
         none = LostRanges()
         return Recovered(Segments(), LeaderEpochs(), 0, 0, [], None, 0, Progress(), none)
-    remove_leftovers(files.disk, directory, listing)
     state = read_state(files.disk, directory) if STATE_FILE in listing else None
-    return Recovery(files, directory, config, now_ms, listing, state, power_lost).run()
+    witnesses = Witnesses()
+    if not power_lost:
+        untrusted = state.untrusted if state is not None else ()
+        witnesses = find_witnesses(files.disk, directory, listing, untrusted)
+    remove_leftovers(files.disk, directory, listing)
+    opening = Recovery(files, directory, config, now_ms, listing, state, power_lost, witnesses)
+    return opening.run()
 
 
 class Recovery:
@@ -69,6 +76,7 @@ class Recovery:
         listing: dict[str, int],
         state: LogState | None,
         power_lost: bool,
+        witnesses: Witnesses,
     ) -> None:
         self._files = files
         self._disk = files.disk
@@ -78,6 +86,7 @@ class Recovery:
         self._listing = listing
         self._state = state
         self._power_lost = power_lost
+        self._witnesses = witnesses
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._marked_start = marked_start(listing)
         # After a power loss the state may be an older one.
@@ -124,6 +133,9 @@ class Recovery:
             self._settle_epochs(segments)
         self._compaction.cut_at(end)
         committed = self._state.committed_offset if self._state else 0
+        report = self._report(missing, end, committed)
+        if report is not None:
+            self._remember(report.expected_end, end)
         scanned_from = self._loader.first_scanned
         return Recovered(
             segments,
@@ -131,7 +143,7 @@ class Recovery:
             start,
             end if scanned_from is None else min(scanned_from, end),
             usable_snapshots(self._disk, self._directory, self._listing, end),
-            self._report(missing, end, committed),
+            report,
             min(max(committed, start), end),
             self._compaction,
             self._lost,
@@ -139,6 +151,8 @@ class Recovery:
             FLUSH_MARK in self._listing,
             self._state is not None and self._state.log_start_offset != start,
             self._suspect_epochs_from,
+            report.expected_end if report is not None and report.expected_end > end else 0,
+            self._state.closed_end if self._state is not None else -1,
         )
 
     def _mark_start(self, first: int, start: int) -> None:
@@ -153,8 +167,17 @@ class Recovery:
     def _report(
         self, missing: list[SegmentState], end: int, committed: int
     ) -> RecoveryReport | None:
+        inventory = self._inventory
         ends = [each.next_offset for each in missing]
-        expected_end = max([committed, *ends, *self._inventory.ends_of_shrunk()])
+        if self._state is not None:
+            ends.append(self._state.expected_end)
+        last = max(inventory.base_offsets, default=None)
+        # An earlier release did not write where the log was closed.
+        is_closed = last is not None and inventory.is_trusted(last)
+        if self._state is not None and self._state.closed_end == end:
+            is_closed = True
+        ends.append(self._witnesses.expected_end(end, is_closed=is_closed))
+        expected_end = max([committed, *ends, *inventory.ends_of_shrunk()])
         has_lost = missing or self._lost or expected_end > end
         if self._loader.first_scanned is None and not self._dropped_segments and not has_lost:
             return None
@@ -167,6 +190,13 @@ class Recovery:
             expected_end,
             self._corrected_epochs,
         )
+
+    def _remember(self, expected_end: int, end: int) -> None:
+        """Keep what the witnesses have told for the next start: some of them are removed now."""
+        state = self._state
+        if state is not None and max(end, state.expected_end) < expected_end:
+            state = state._replace(expected_end=expected_end)
+            write_state(self._disk, self._directory, state, sync=True)
 
     def _load_segments(self) -> Segments:
         inventory = self._inventory
@@ -309,7 +339,7 @@ class Recovery:
     def _remove(self, segment: Segment, *, dropped: bool) -> None:
         self._dropped_segments += dropped
         segment.close()
-        for path in segment.paths():
+        for path in reversed(segment.paths()):  # an index without a segment tells of a loss
             self._disk.unlink(path)
 
 

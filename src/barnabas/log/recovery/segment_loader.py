@@ -47,6 +47,8 @@ class SegmentLoader:
             self.first_scanned = segment.base_offset
             self._epochs.truncate_from(segment.base_offset)
         segment.aborted.lose()
+        if self._size_of(segment.offsets.handle):
+            segment.offsets.void()
         flaw: Flaw | None = None
         for found in scan_batches(segment.log.file(), size):
             if isinstance(found, Flaw):

@@ -168,6 +168,8 @@ class Segment:
 
         Synced at once, or a power loss could bring back what was cut off, under new batches.
         """
+        # First the index: an entry behind the end of the segment tells of a loss.
+        self.offsets.void()
         file = self.log.file()
         file.truncate(position)
         self._take_in(position)

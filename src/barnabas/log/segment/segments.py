@@ -66,10 +66,11 @@ class Segments(list[Segment]):
         for _ in range(count):
             segment = self[-1]
             segment.close()
-            if set_aside and segment.size:
-                files.disk.rename(segment.log.path, segment_path(set_aside, segment.base_offset))
-            else:
-                files.disk.unlink(segment.log.path)
-            self.pop()
-            for path in segment.paths():
+            log, *indexes = segment.paths()
+            for path in indexes:  # first: one without its segment tells of a loss
                 files.disk.unlink(path)
+            if set_aside and segment.size:
+                files.disk.rename(log, segment_path(set_aside, segment.base_offset))
+            else:
+                files.disk.unlink(log)
+            self.pop()

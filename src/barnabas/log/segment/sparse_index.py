@@ -17,6 +17,7 @@ memory), and a reader that follows an entry checks that a batch is really there.
 
 from array import array
 from bisect import bisect_right
+from contextlib import suppress
 from operator import itemgetter
 from struct import Struct
 
@@ -74,6 +75,12 @@ class SparseIndex:
         """Forget every entry; the file's content is overwritten by the next spill."""
         self.spilled = 0
         self._forget_tail()
+
+    def void(self) -> None:
+        """Forget every entry, also in the file. Raises OSError."""
+        self.clear()
+        with suppress(FileNotFoundError):
+            self.handle.file().truncate(0)
 
     def _forget_tail(self) -> None:
         for column in self._columns:
