@@ -1,7 +1,7 @@
 """The group coordinator: groups in the partitions of `__consumer_offsets` that this node leads."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from random import Random
 from uuid import UUID
 
@@ -61,9 +61,9 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         """A topic is new, or something about it has changed."""
         self._topics.changed(topic)
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Delete the offsets of deleted topics."""
-        self._topics.removed(names)
+    def topics_deleted(self, names: Mapping[bytes, str]) -> None:
+        """Delete the offsets of deleted topics; `names` has the name of each, by its id."""
+        self._topics.removed(names.values())
         for shard in self.shards:
             shard.topics_deleted(names)
 
