@@ -351,6 +351,22 @@ def test_the_deletion_of_a_topic_spares_a_pending_commit_for_the_next_one() -> N
     assert shell.committed() == 1
 
 
+def test_a_coordinator_whose_clock_is_ahead_expires_nothing_early() -> None:
+    ahead_ms = 2 * RETENTION_MS
+    lead_ms = 0
+    shell = Shell(GroupConfig(clock_lead_ms=lambda: lead_ms))
+    (member_id,) = shell.form(1)
+    shell.commit(1, member_id=member_id, generation_id=1)
+    shell.leave(member_id)
+    shell.now_ms += ahead_ms
+    lead_ms = ahead_ms
+    shell = shell.restart()
+    shell.advance(RETENTION_MS - CHECK_MS)
+    assert shell.committed() == 1
+    shell.advance(2 * CHECK_MS)
+    assert shell.committed() == -1
+
+
 def test_an_old_client_sets_its_own_retention(shell: Shell) -> None:
     shell.commit(1, retention_ms=3 * CHECK_MS)
     shell.commit(1, topic="u")

@@ -270,7 +270,13 @@ class Node:
             remove=self.partitions.run_later,
         )
         self.groups = GroupCoordinator(
-            loop, config, clock, self.random, lambda: self.image, lambda: self.lifecycle.is_cut_off
+            loop,
+            config,
+            clock,
+            self.random,
+            lambda: self.image,
+            lambda: self.lifecycle.is_cut_off,
+            lambda: self.quorum.clock_lead_ms,
         )
         self.marker_connections = MarkerConnections()
         self.marker_appends = MarkerAppends(loop, clock, self.partitions)
@@ -284,6 +290,7 @@ class Node:
             TransactionMarkers(
                 loop, self.node_id, self.peers, self.image, self.marker_appends.write
             ),
+            lambda: self.quorum.clock_lead_ms,
         )
         self.transaction_verification = TransactionVerification(
             loop, clock, self.node_id, self.peers, self.image, self.transactions
