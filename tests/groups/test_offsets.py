@@ -17,6 +17,7 @@ from barnabas.wire.messages.offset_delete import (
     OffsetDeleteResponse,
 )
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from tests.groups.fake_topics import FakeTopics
 from tests.groups.shell import DELAY_MS, GROUP, Shell
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -315,6 +316,54 @@ def test_the_time_a_group_is_empty_counts_across_restarts(shell: Shell) -> None:
         shell.advance(DAY_MS)
         shell = shell.restart()
     shell.advance(CHECK_MS)
+    assert shell.committed() == -1
+
+
+def test_the_late_deletion_of_a_topic_spares_offsets_of_the_next_one_of_its_name() -> None:
+    """A coordinator may learn of the deletion after the one before it has stored new offsets."""
+    topics = FakeTopics()
+    former = topics.create("t", 2)
+    shell = Shell(topics=topics)
+    shell.commit(5)
+    shell.commit(6, partition=1)
+    topics.delete("t")
+    topics.create("t", 2)
+    assert shell.committed() == -1, "an offset of the former topic is none of this one"
+    shell.commit(1)
+    shell = shell.restart()
+    shell.carry_out(shell.shard.topics_deleted({"t"}, {former}))
+    assert (shell.committed(), shell.committed(partition=1)) == (1, -1)
+    assert (shell.restart().committed(), shell.committed(partition=1)) == (1, -1)
+
+
+def test_the_deletion_of_a_topic_spares_a_pending_commit_for_the_next_one() -> None:
+    topics = FakeTopics()
+    former = topics.create("t", 1)
+    shell = Shell(topics=topics)
+    shell.commit(5)
+    topics.delete("t")
+    topics.create("t", 1)
+    shell.persists_at_once = False
+    shell.commit(1)
+    shell.carry_out(shell.shard.topics_deleted({"t"}, {former}))
+    while shell.in_flight:
+        shell.persist_next()
+    assert shell.committed() == 1
+
+
+def test_a_coordinator_whose_clock_is_ahead_expires_nothing_early() -> None:
+    ahead_ms = 2 * RETENTION_MS
+    lead_ms = 0
+    shell = Shell(GroupConfig(clock_lead_ms=lambda: lead_ms))
+    (member_id,) = shell.form(1)
+    shell.commit(1, member_id=member_id, generation_id=1)
+    shell.leave(member_id)
+    shell.now_ms += ahead_ms
+    lead_ms = ahead_ms
+    shell = shell.restart()
+    shell.advance(RETENTION_MS - CHECK_MS)
+    assert shell.committed() == 1
+    shell.advance(2 * CHECK_MS)
     assert shell.committed() == -1
 
 

@@ -1,5 +1,7 @@
 """Timeouts and expiry."""
 
+from dataclasses import replace
+
 import pytest
 
 from barnabas.transactions import TransactionConfig
@@ -143,6 +145,20 @@ def test_an_id_nobody_uses_is_forgotten(state: TxnState) -> None:
     assert shell.restart().listed() == []
     assert shell.shard.next_deadline_ms() is None
     assert shell.identity(shell.init((7, 0))) == (1_000, 0)
+
+
+def test_a_coordinator_whose_clock_is_ahead_forgets_no_id_early() -> None:
+    ahead_ms = 2 * EXPIRATION_MS
+    lead_ms = 0
+    shell = Shell(replace(CONFIG, clock_lead_ms=lambda: lead_ms))
+    shell.init()
+    shell.now_ms += ahead_ms
+    lead_ms = ahead_ms
+    shell = shell.restart()
+    shell.advance(EXPIRATION_MS - 1)
+    assert shell.listed() == [ID]
+    shell.advance(1)
+    assert shell.listed() == []
 
 
 def test_an_id_in_use_is_kept() -> None:

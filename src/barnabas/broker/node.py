@@ -150,6 +150,7 @@ class Node:
             self.image,
             Followers(
                 self._topic_changed,
+                self._topics_removed,
                 self._topic_removed,
                 self._topic_reconfigured,
                 self._reconfigure_broker,
@@ -269,7 +270,13 @@ class Node:
             remove=self.partitions.run_later,
         )
         self.groups = GroupCoordinator(
-            loop, config, clock, self.random, lambda: self.image, lambda: self.lifecycle.is_cut_off
+            loop,
+            config,
+            clock,
+            self.random,
+            lambda: self.image,
+            lambda: self.lifecycle.is_cut_off,
+            lambda: self.quorum.clock_lead_ms,
         )
         self.marker_connections = MarkerConnections()
         self.marker_appends = MarkerAppends(loop, clock, self.partitions)
@@ -283,6 +290,7 @@ class Node:
             TransactionMarkers(
                 loop, self.node_id, self.peers, self.image, self.marker_appends.write
             ),
+            lambda: self.quorum.clock_lead_ms,
         )
         self.transaction_verification = TransactionVerification(
             loop, clock, self.node_id, self.peers, self.image, self.transactions
@@ -425,13 +433,15 @@ class Node:
         self.groups.topic_changed(topic)
         self.partitions.apply(topic, indexes)
 
+    def _topics_removed(self, topics: Sequence[TopicImage]) -> None:
+        """Let coordinators forget topics before a request can be about new ones of their names."""
+        names = {topic.topic_id: topic.name for topic in topics}
+        self.groups.topics_deleted(names)
+        self.transactions.topics_deleted(set(names.values()))
+        self.share_coordinator.topics_deleted(names.keys())
+
     def _topic_removed(self, topic: TopicImage) -> Iterator[int]:
         self.topic_metadata.changed(topic.name)
-        # This comes first: the partitions take a while, and meanwhile offsets may be committed for
-        # a new topic of that name.
-        self.groups.topics_deleted({topic.name})
-        self.transactions.topics_deleted({topic.name})
-        self.share_coordinator.topics_deleted({topic.topic_id})
         yield from self.partitions.delete_topic(topic.name, topic.topic_id)
 
     def _topic_reconfigured(self, name: str) -> None:

@@ -24,6 +24,10 @@ class MigrationPolicy(StrEnum):
         return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
 
 
+def _no_lead_ms() -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class ModernGroupSettings:
     """What can be set for each group of a newer protocol."""
@@ -79,6 +83,8 @@ class GroupConfig:
     """How long a new member's join may be parked: without a member id it can't send heartbeats."""
     persist_retry_ms: int = 1_000
     """Retry interval for an empty group that could not be persisted."""
+    clock_lead_ms: Callable[[], int] = _no_lead_ms
+    """How far the clock here is ahead of others, by which what is stored must not expire."""
     consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
     share: ShareGroupConfig = field(default_factory=ShareGroupConfig)
 

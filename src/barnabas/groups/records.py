@@ -12,8 +12,8 @@ key 16     a consumer group's regular expression          value: ConsumerGroupRe
 other      records of other protocols, which are not served here and are skipped
 ```
 
-Offsets are written in version 3, or in version 1 if the client has set a retention time, because
-only that version has an expiry time. Groups are written in version 3.
+Offsets are written in version 4, which has the id of the topic, or in version 1 if the client has
+set a retention time, because only that version has an expiry time. Groups are written in version 3.
 """
 
 import struct
@@ -56,11 +56,12 @@ from barnabas.wire.messages.share_group_records import (
     ShareGroupTargetAssignmentMetadataKey,
     ShareGroupTargetAssignmentMetadataValue,
 )
-from barnabas.wire.primitives import Reader, WireError
+from barnabas.wire.primitives import ZERO_UUID, Reader, WireError
 
 _OFFSET_KEY_VERSION = 1
 _OFFSET_VALUE_VERSION = 3
 _OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
+_OFFSET_VALUE_VERSION_WITH_TOPIC_ID = 4
 _GROUP_KEY_VERSION = 2
 _GROUP_VALUE_VERSION = 3
 _MODERN_VALUE_VERSION = 0
@@ -129,7 +130,12 @@ def offset_record(key: OffsetCommitKey, value: OffsetCommitValue | None) -> Coor
     if value is not None:
         has_expiry = value.expire_timestamp >= 0
         encoded = encode(
-            value, _OFFSET_VALUE_VERSION_WITH_EXPIRY if has_expiry else _OFFSET_VALUE_VERSION
+            value,
+            _OFFSET_VALUE_VERSION_WITH_EXPIRY
+            if has_expiry
+            else _OFFSET_VALUE_VERSION_WITH_TOPIC_ID
+            if value.topic_id != ZERO_UUID
+            else _OFFSET_VALUE_VERSION,
         )
     return CoordinatorRecord(encode(key, _OFFSET_KEY_VERSION), encoded)
 

@@ -260,6 +260,7 @@ class GroupShard:
             request,
             token,
             check_partition,
+            self._groups.topics,
             self._memory,
             decision,
             now_ms,
@@ -281,7 +282,14 @@ class GroupShard:
         decision = CoordinatorDecision()
         group = self._groups.get_or_new(request.group_id)
         txn_commit.txn_commit(
-            group, request, token, check_partition, self._memory, decision, now_ms
+            group,
+            request,
+            token,
+            check_partition,
+            self._groups.topics,
+            self._memory,
+            decision,
+            now_ms,
         )
         if self._groups.get(request.group_id) is None:
             self._groups.settle(group)
@@ -299,7 +307,7 @@ class GroupShard:
             error = group.check_fetch(request.member_id, request.member_epoch)
             if error is not ErrorCode.NONE:
                 return OffsetFetchResponseGroup(request.group_id, error_code=error)
-        return fetch.fetch(group, request, require_stable=require_stable)
+        return fetch.fetch(group, request, self._groups.topics, require_stable=require_stable)
 
     def offset_delete(
         self,
@@ -323,10 +331,13 @@ class GroupShard:
         """The topics for which a group has a committed or pending offset."""
         return {topic for group in self._groups for topic, _ in deletable_offsets(group)}
 
-    def topics_deleted(self, names: Collection[str]) -> CoordinatorDecision:
+    def topics_deleted(
+        self, names: Collection[str], topic_ids: Collection[bytes] | None = None
+    ) -> CoordinatorDecision:
+        """Topics of these names and ids were deleted; without ids, whichever had these names."""
         decision = CoordinatorDecision()
         for group in self._groups:
-            deletion.forget_topics(group, names, decision)
+            deletion.forget_topics(group, names, topic_ids, decision)
             if isinstance(group, ShareGroup):
                 self.share.topics_deleted(group, names, decision)
         return decision

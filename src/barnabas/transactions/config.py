@@ -1,8 +1,13 @@
 """Settings of the transaction coordinator, named after Kafka's, all times in milliseconds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _DAY_MS = 24 * 60 * 60 * 1000
+
+
+def _no_lead_ms() -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +18,8 @@ class TransactionConfig:
     """After how long an unused transactional id expires."""
     max_transactional_ids: int = 10_000
     """Of one partition of the log; each stays in memory until it expires."""
+    clock_lead_ms: Callable[[], int] = _no_lead_ms
+    """How far the clock here is ahead of others, by which what is stored must not expire."""
     persist_retry_ms: int = 1_000
     """Retry interval for internal changes that could not be persisted.
 

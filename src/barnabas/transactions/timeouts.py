@@ -30,4 +30,9 @@ def handle_timeout(
     elif image.state.is_prepared:
         complete_if_all_written(transaction, decision, now_ms)
     else:
-        transaction.propose(image.expired(), decision)
+        # Another coordinator may have stamped it: a clock that is ahead must not make it old.
+        due_ms = transaction.expires_ms(image) + transaction.config.clock_lead_ms()
+        if due_ms > now_ms:
+            transaction.not_before_ms = due_ms
+        else:
+            transaction.propose(image.expired(), decision)

@@ -106,5 +106,9 @@ class Transaction:
         elif image.state.is_prepared:
             due_ms = 0
         else:
-            due_ms = image.last_update_ms + self.config.transactional_id_expiration_ms
+            due_ms = self.expires_ms(image)
         return max(due_ms, self.not_before_ms)
+
+    def expires_ms(self, image: TransactionImage) -> int:
+        """When the id expires if it is not used again."""
+        return image.last_update_ms + self.config.transactional_id_expiration_ms

@@ -39,6 +39,7 @@ class Followed:
     def __init__(self, *, held: bool = False) -> None:
         self.done: list[Any] = []
         self.failures: list[str] = []
+        self.forgotten: list[bytes] = []
         self.removals = 0
         self.levels: list[int] = []
         self.image = MetadataImage()
@@ -48,6 +49,7 @@ class Followed:
             self.image,
             Followers(
                 self.topic_changed,
+                lambda topics: self.forgotten.extend(topic.topic_id for topic in topics),
                 self.topic_removed,
                 lambda name: self.done.append(("reconfigured", name)),
                 lambda: self.done.append("broker reconfigured"),
@@ -80,6 +82,23 @@ class Followed:
 
 def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(scenario())
+
+
+def test_a_topic_is_forgotten_before_another_of_its_name_is_in_the_image() -> None:
+    """Its partitions take their turn. Offsets committed meanwhile are those of the new topic."""
+
+    async def scenario() -> None:
+        followed = Followed()
+        followed.commit(*created("t", A, 500))
+        followed.commit(RemoveTopicRecord(A), *created("t", B))
+        assert followed.image.topics["t"].topic_id == B
+        assert ("removed", "t") not in followed.done
+        assert followed.forgotten == [A]
+        await followed.follower.in_step()
+        assert ("removed", "t") in followed.done
+        assert followed.forgotten == [A]
+
+    play(scenario)
 
 
 def test_a_handful_is_done_on_the_spot_and_in_order() -> None:

@@ -380,7 +380,7 @@ async def test_offsets_of_another_leader_confirm_nothing() -> None:
     partition.store(offset_of(5), offset_of(6))
     partition.commit()
     assert stage.refusal() == ErrorCode.NOT_COORDINATOR
-    shard.topics_deleted({"t"})
+    shard.topics_deleted({bytes(16): "t"})
     await settle()
     assert not answer.done()
     stage.groups.resigned(0)
@@ -569,7 +569,7 @@ async def test_offsets_go_with_their_topic() -> None:
     stage, partition = Stage(), FakePartition()
     stage.groups.became_leader(partition)
     assert error_of(stage.commit(1)) == ErrorCode.NONE
-    stage.groups.topics_deleted({"t"})
+    stage.groups.topics_deleted({stage.image.topics["t"].topic_id: "t"})
     assert stage.committed() == -1
 
 
@@ -578,7 +578,7 @@ async def test_a_topic_that_is_deleted_while_its_offsets_are_loaded() -> None:
     stage, partition = Stage(), FakePartition()
     partition.store(offset_of(1), offset_of(2, "h", "kept"), offset_of(3, "g", "kept"))
     stage.groups.became_leader(partition)
-    stage.groups.topics_deleted({"t"})
+    stage.groups.topics_deleted({bytes(16): "t"})
     await settle()
     partition.commit()
     await settle()

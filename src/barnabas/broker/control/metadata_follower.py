@@ -47,6 +47,8 @@ class Followers:
 
     topic_changed: Callable[[TopicImage, Sequence[int]], None]
     """In the partitions with these indexes."""
+    topics_removed: Callable[[Sequence[TopicImage]], None]
+    """Called at once, before a request can find another topic of the same name in the image."""
     topic_removed: Callable[[TopicImage], Iterator[int]]
     """Runs in steps; each returns how many partitions it handled."""
     topic_reconfigured: Callable[[str], None]
@@ -86,9 +88,9 @@ class MetadataFollower:
         before = dict(self._image.topics_by_id)
         self._image.restore(records)
         self.end_offset = end_offset
-        for topic_id, topic in before.items():
-            if topic_id not in self._image.topics_by_id:
-                self._removed(topic)
+        self._removed(
+            [topic for id_, topic in before.items() if id_ not in self._image.topics_by_id]
+        )
         for topic in self._image.topics.values():
             self._changed[topic.topic_id] = None
             self._reconfigured(topic.name)
@@ -104,6 +106,7 @@ class MetadataFollower:
     def commit(self, records: list[MetadataRecord], end_offset: int) -> None:
         """Apply committed records."""
         brokers_changed = quotas_changed = False
+        removed: list[TopicImage] = []
         for record in records:
             match record:
                 case TopicRecord():
@@ -118,7 +121,8 @@ class MetadataFollower:
                     self._flush_changed()
                     topic = self._image.topics_by_id[record.topic_id]
                     self._image.replay(record)
-                    self._removed(topic)
+                    self._delete(topic)
+                    removed.append(topic)
                 case ConfigRecord():
                     self._image.replay(record)
                     self._configured(record)
@@ -144,6 +148,8 @@ class MetadataFollower:
                         | BrokerRegistrationChangeRecord,
                     )
         self.end_offset = end_offset
+        if removed:
+            self._followers.topics_removed(removed)
         self._flush_changed()
         if quotas_changed:
             self._followers.quotas_changed()
@@ -186,7 +192,13 @@ class MetadataFollower:
         self._followers.brokers_changed()
         return 0
 
-    def _removed(self, topic: TopicImage) -> None:
+    def _removed(self, topics: Sequence[TopicImage]) -> None:
+        for topic in topics:
+            self._delete(topic)
+        if topics:
+            self._followers.topics_removed(topics)
+
+    def _delete(self, topic: TopicImage) -> None:
         self._removals.append(self._followers.topic_removed(topic))
         self._todo.append(self._remove)
 

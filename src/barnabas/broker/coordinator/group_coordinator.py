@@ -1,7 +1,8 @@
 """The group coordinator: groups in the partitions of `__consumer_offsets` that this node leads."""
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
@@ -33,11 +34,13 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         random: Random,
         image: Callable[[], MetadataImage],
         is_cut_off: Callable[[], bool] = lambda: False,
+        clock_lead_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`clock_lead_ms` is how far the clock is ahead of that of other nodes."""
         super().__init__(CONSUMER_OFFSETS, loop, image, is_cut_off)
         self._clock = clock
         self._random = random
-        self._config = group_config(config, image)
+        self._config = replace(group_config(config, image), clock_lead_ms=clock_lead_ms)
         self._memory = GroupMemory(self._config.group_metadata_max_bytes)
         self._commit_timeout_ms = config.groups.commit_timeout_ms
         self._topics = TopicsView(image)
@@ -61,9 +64,9 @@ class GroupCoordinator(Coordinator[GroupCoordinatorShard]):
         """A topic is new, or something about it has changed."""
         self._topics.changed(topic)
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Delete the offsets of deleted topics."""
-        self._topics.removed(names)
+    def topics_deleted(self, names: Mapping[bytes, str]) -> None:
+        """Delete the offsets of deleted topics; `names` has the name of each, by its id."""
+        self._topics.removed(names.values())
         for shard in self.shards:
             shard.topics_deleted(names)
 

@@ -1,7 +1,7 @@
 """The groups of one partition of `__consumer_offsets`, for as long as this node leads it."""
 
 from asyncio import AbstractEventLoop, TimerHandle
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
 from barnabas.broker.coordinator.leader_partition import LeaderPartition
@@ -33,8 +33,8 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
         super().__init__(partition, loop, clock, commit_timeout_ms)
         self.groups = groups
         self._topics = topics
-        self._deleted_topics: set[str] = set()
-        """Topics that were deleted during loading."""
+        self._deleted_topics: dict[bytes, str] = {}
+        """Topics that were deleted during loading, and the names that they had."""
         self._sweep_timer: TimerHandle | None = None
 
     # -- life cycle --------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
     def _loaded(self) -> None:
         """Restore groups from the log; session timeouts restart."""
         self.groups.loaded(self.now_ms())
-        self.carry_out(self.groups.topics_deleted(self._deleted_topics))
-        self._deleted_topics.clear()
+        deleted, self._deleted_topics = self._deleted_topics, {}
+        self.carry_out(self.groups.topics_deleted(set(deleted.values()), deleted.keys()))
         self._sweep_timer = self._loop.call_later(_SWEEP_AFTER_S, self._sweep)
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> list[Reply]:
@@ -79,10 +79,13 @@ class GroupCoordinatorShard(CoordinatorShard[CoordinatorDecision]):
 
     # -- deleted topics ----------------------------------------------------------------------------
 
-    def topics_deleted(self, names: Collection[str]) -> None:
-        """Delete the offsets of deleted topics, now or as soon as they are loaded."""
+    def topics_deleted(self, names: Mapping[bytes, str]) -> None:
+        """Delete the offsets of deleted topics, now or as soon as they are loaded.
+
+        `names` has the name that each topic had, by its id.
+        """
         if self._refusal is ErrorCode.NONE:
-            self.carry_out(self.groups.topics_deleted(names))
+            self.carry_out(self.groups.topics_deleted(set(names.values()), names.keys()))
         else:
             self._deleted_topics.update(names)
 

@@ -26,7 +26,9 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
         is_cut_off: Callable[[], bool],
         new_producer_id: Callable[[], int | None],
         markers: MarkerWriter,
+        clock_lead_ms: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`clock_lead_ms` is how far the clock is ahead of that of other nodes."""
         super().__init__(TRANSACTION_STATE, loop, image, is_cut_off)
         self._clock = clock
         self._new_producer_id = new_producer_id
@@ -35,6 +37,7 @@ class TransactionCoordinator(Coordinator[TransactionCoordinatorShard]):
             transaction_max_timeout_ms=config.transactions.max_timeout_ms,
             transactional_id_expiration_ms=config.transactions.id_expiration_ms,
             max_transactional_ids=config.transactions.max_ids_per_partition,
+            clock_lead_ms=clock_lead_ms,
         )
         self.counts = TransactionCounts()
         self._commit_timeout_ms = config.groups.commit_timeout_ms

@@ -299,6 +299,11 @@ class Quorum:
         """
         return self.is_stuck or (self._shell is not None and self._shell.raft.is_behind)
 
+    @property
+    def clock_lead_ms(self) -> int:
+        """How far this node's clock is ahead of the controller's."""
+        return 0 if self._shell is None else self._shell.cluster_time.lead_ms
+
     def status(self) -> QuorumStatus:
         if self._shell is None:
             return QuorumStatus(0, None, 0, [], [])

@@ -13,6 +13,7 @@ from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 from barnabas.broker.net.peers import Peers, PeerTimedOut, PeerUnavailable
+from barnabas.broker.quorum.cluster_time import ClusterTime
 from barnabas.broker.quorum.messages import decode_response, encode_request, is_of_another_cluster
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
 from barnabas.broker.quorum.proposals import Proposals
@@ -88,6 +89,7 @@ class RaftShell:
             write_times,
         )
         self.state_machine = StateMachine(callbacks, snapshot_records)
+        self.cluster_time = ClusterTime(clock)
         self._proposals = Proposals(loop)
         self._asked: dict[int, Future[Any]] = {}
         """Pending requests of other nodes, by their number in Raft."""
@@ -216,6 +218,8 @@ class RaftShell:
             self.state_machine.restore(ready.restore)
         if ready.committed:
             self.state_machine.apply(ready.committed)
+            if self.state_machine.stamped_ms is not None:
+                self.cluster_time.applied(self.state_machine.stamped_ms)
             if ready.committed[-1].epoch == self.led_epoch:
                 self._proposals.committed(self.state_machine.end_offset)
         if self.led_epoch is not None and not self._leads_in(self.led_epoch):

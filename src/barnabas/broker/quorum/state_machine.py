@@ -40,6 +40,8 @@ class StateMachine:
         self._last_snapshot_records = 0
         self.end_offset = 0
         """The offset behind what has been applied."""
+        self.stamped_ms: int | None = None
+        """When the controller wrote what was applied last; None if that was a snapshot."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Raises `StorageError`."""
@@ -58,6 +60,8 @@ class StateMachine:
             for entry in entries:
                 if isinstance(entry.body, Batch):
                     decoded = decode_batch(entry.body.payload)
+                    if decoded:
+                        self.stamped_ms = decoded[-1].timestamp
                     records += (decode_metadata_record(record.value or b"") for record in decoded)
                     self._bytes_since += len(entry.body.payload)
         except (RecordsError, WireError) as error:

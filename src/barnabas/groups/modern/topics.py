@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
+from barnabas.wire.primitives import ZERO_UUID
+
 
 class TopicMetadata(NamedTuple):
     """A topic, and how many partitions it has."""
@@ -47,6 +49,12 @@ class NoTopics:
 
     def racks_of(self, _topic_id: bytes, _index: int) -> frozenset[str]:
         return frozenset()
+
+
+def topic_id_of(topics: Topics, name: str) -> bytes:
+    """The id of the topic that has the name now; zero if there is none."""
+    topic = topics.by_name(name)
+    return ZERO_UUID if topic is None else topic.topic_id
 
 
 def existing(names: Collection[str], topics: Topics) -> Iterator[TopicMetadata]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Committer, Group
 from barnabas.groups.memory import PER_GROUP_BYTES, PER_OFFSET_BYTES, GroupMemory
+from barnabas.groups.modern.topics import Topics, topic_id_of
 from barnabas.groups.offsets.group_offsets import propose_offset
 from barnabas.groups.offsets.transactional_offsets import bytes_of_offset
 from barnabas.wire.errors import ErrorCode
@@ -32,6 +33,7 @@ def commit(
     request: OffsetCommitRequest,
     token: object,
     check_partition: CheckCommit,
+    topics: Topics,
     memory: GroupMemory,
     decision: CoordinatorDecision,
     now_ms: int,
@@ -61,12 +63,13 @@ def commit(
     response = OffsetCommitResponse()
     for topic in request.topics:
         results: list[OffsetCommitResponsePartition] = []
+        topic_id = topic_id_of(topics, topic.name)
         for partition in topic.partitions:
             index = partition.partition_index
             code = errors(topic, partition)
             results.append(OffsetCommitResponsePartition(index, code))
             if code is ErrorCode.NONE:
-                value = _value(partition, request.retention_time_ms, now_ms)
+                value = _value(partition, request.retention_time_ms, now_ms, topic_id)
                 decision.records.append(propose_offset(group, (topic.name, index), value))
         response.topics.append(OffsetCommitResponseTopic(topic.name, topic.topic_id, results))
     decision.hold(token, committed=response, failed=lambda error: _failed(response, error))
@@ -111,7 +114,10 @@ def check_metadata(group: Group, metadata: str | None) -> ErrorCode:
 
 
 def _value(
-    partition: OffsetCommitRequestPartition, retention_time_ms: int, now_ms: int
+    partition: OffsetCommitRequestPartition,
+    retention_time_ms: int,
+    now_ms: int,
+    topic_id: bytes,
 ) -> OffsetCommitValue:
     return OffsetCommitValue(
         offset=partition.committed_offset,
@@ -119,4 +125,5 @@ def _value(
         metadata=partition.committed_metadata or "",
         commit_timestamp=now_ms,
         expire_timestamp=now_ms + retention_time_ms if retention_time_ms >= 0 else -1,
+        topic_id=topic_id,
     )

@@ -11,7 +11,11 @@ from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.group import Group
 from barnabas.groups.group_registry import GroupRegistry
 from barnabas.groups.offsets.committed_offsets import tombstone
-from barnabas.groups.offsets.group_offsets import deletable_offsets, is_deletable
+from barnabas.groups.offsets.group_offsets import (
+    deletable_offsets,
+    is_deletable,
+    last_topic_id,
+)
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.wire.messages.offset_delete import (
@@ -20,6 +24,7 @@ from barnabas.wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from barnabas.wire.primitives import ZERO_UUID
 
 CheckDelete = Callable[[str, int], ErrorCode]
 
@@ -101,8 +106,19 @@ def delete_group(group: Group | None, decision: CoordinatorDecision) -> ErrorCod
     return ErrorCode.NONE
 
 
-def forget_topics(group: Group, names: Collection[str], decision: CoordinatorDecision) -> None:
-    """Topics were deleted: a new topic of the same name must start without offsets."""
-    for topic, partition in deletable_offsets(group):
-        if topic in names:
-            decision.records.append(tombstone(group.group_id, topic, partition))
+def forget_topics(
+    group: Group,
+    names: Collection[str],
+    topic_ids: Collection[bytes] | None,
+    decision: CoordinatorDecision,
+) -> None:
+    """Topics were deleted: a new topic of the same name must start without offsets.
+
+    It may have some already. The coordinator before this one may have known it while this node did
+    not know of the deletion. So offsets of topics other than `topic_ids` stay; None means all.
+    """
+    for key in deletable_offsets(group):
+        if key[0] in names and (
+            topic_ids is None or last_topic_id(group, key) in (ZERO_UUID, *topic_ids)
+        ):
+            decision.records.append(tombstone(group.group_id, *key))

@@ -11,13 +11,14 @@ from barnabas.groups.group import Group
 from barnabas.groups.offsets.transactional_offsets import TopicPartition
 from barnabas.groups.records import offset_record
 from barnabas.wire.messages.group_records import OffsetCommitKey, OffsetCommitValue
+from barnabas.wire.primitives import ZERO_UUID
 
 
 def propose_offset(
     group: Group, key: TopicPartition, value: OffsetCommitValue, *, in_transaction: bool = False
 ) -> CoordinatorRecord:
     """The record that commits `value`; it is pending until it is persisted or has failed."""
-    group.pending_offsets.add(key, in_transaction=in_transaction)
+    group.pending_offsets.add(key, value.topic_id, in_transaction=in_transaction)
     return offset_record(OffsetCommitKey(group.group_id, *key), value)
 
 
@@ -27,6 +28,20 @@ def deletable_offsets(group: Group) -> list[TopicPartition]:
     committed = (key for key, _ in offsets.committed())
     pending = group.pending_offsets.partitions()
     return list(dict.fromkeys(chain(committed, pending, offsets.in_transactions.partitions())))
+
+
+def last_topic_id(group: Group, key: TopicPartition) -> bytes:
+    """The topic of the offset that counts for the partition once all commits have taken effect.
+
+    A name may have been given to another topic since. Zero if it is not known, as in records of
+    earlier releases.
+    """
+    offsets = group.image.offsets
+    pending = group.pending_offsets.topic_id(key)
+    if pending is not None:
+        return pending
+    value = offsets.in_transactions.last(key) or offsets.get(*key)
+    return ZERO_UUID if value is None else value.topic_id
 
 
 def is_deletable(group: Group, key: TopicPartition) -> bool:

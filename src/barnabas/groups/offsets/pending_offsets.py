@@ -11,12 +11,14 @@ from barnabas.groups.offsets.transactional_offsets import TopicPartition
 
 
 class PendingOffsets:
-    __slots__ = ("_count", "_in_transactions")
+    __slots__ = ("_count", "_in_transactions", "_topic_ids")
 
     def __init__(self) -> None:
         self._count: Counter[TopicPartition] = Counter()
         self._in_transactions: Counter[TopicPartition] = Counter()
         """Those of `_count` that are part of a transaction."""
+        self._topic_ids: dict[TopicPartition, bytes] = {}
+        """The topic of the last commit for each partition."""
 
     def __bool__(self) -> bool:
         return bool(self._count)
@@ -34,14 +36,21 @@ class PendingOffsets:
     def is_in_transaction(self, key: TopicPartition) -> bool:
         return key in self._in_transactions
 
-    def add(self, key: TopicPartition, *, in_transaction: bool) -> None:
+    def topic_id(self, key: TopicPartition) -> bytes | None:
+        """The topic of the last commit that is pending for the partition."""
+        return self._topic_ids.get(key)
+
+    def add(self, key: TopicPartition, topic_id: bytes, *, in_transaction: bool) -> None:
         """A commit was decided; `remove` must follow once it is persisted or has failed."""
         self._count[key] += 1
+        self._topic_ids[key] = topic_id
         if in_transaction:
             self._in_transactions[key] += 1
 
     def remove(self, key: TopicPartition, *, in_transaction: bool) -> None:
         _decrement(self._count, key)
+        if key not in self._count:
+            self._topic_ids.pop(key, None)
         if in_transaction:
             _decrement(self._in_transactions, key)
 

@@ -22,6 +22,8 @@ def check_retention(group: Group, decision: CoordinatorDecision, now_ms: int) ->
     in_use = group.topics_in_use()
     if in_use is None:
         return
+    # Others have stamped what is stored: a clock that is ahead of theirs must not make it old.
+    now_ms -= group.config.clock_lead_ms()
     kept = 0
     tombstones = []
     for (topic, partition), value in group.image.offsets.committed():

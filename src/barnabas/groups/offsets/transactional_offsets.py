@@ -62,6 +62,11 @@ class TransactionalOffsets:
         """Where an ongoing transaction may yet change what is committed."""
         return self._by_partition.keys()
 
+    def last(self, key: TopicPartition) -> OffsetCommitValue | None:
+        """What was committed last to the partition."""
+        values = self._by_partition.get(key)
+        return None if values is None else values[next(reversed(values))]
+
     def put(self, producer_id: int, key: TopicPartition, value: OffsetCommitValue) -> None:
         values = self._by_partition.setdefault(key, {})
         self.size_bytes += bytes_of_offset(value) - bytes_of_offset(values.pop(producer_id, None))

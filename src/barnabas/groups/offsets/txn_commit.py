@@ -11,6 +11,7 @@ from collections.abc import Callable
 from barnabas.coordination.decision import CoordinatorDecision, ProducerIdAndEpoch
 from barnabas.groups.group import Committer, Group
 from barnabas.groups.memory import GroupMemory
+from barnabas.groups.modern.topics import Topics, topic_id_of
 from barnabas.groups.offsets.commit import check_metadata, more_bytes
 from barnabas.groups.offsets.group_offsets import propose_offset
 from barnabas.wire.errors import ErrorCode
@@ -30,6 +31,7 @@ def txn_commit(
     request: TxnOffsetCommitRequest,
     token: object,
     check_partition: CheckTxnCommit,
+    topics: Topics,
     memory: GroupMemory,
     decision: CoordinatorDecision,
     now_ms: int,
@@ -41,6 +43,7 @@ def txn_commit(
     response = TxnOffsetCommitResponse()
     for topic in request.topics:
         results: list[TxnOffsetCommitResponsePartition] = []
+        topic_id = topic_id_of(topics, topic.name)
         for partition in topic.partitions:
             index = partition.partition_index
             code = (
@@ -55,6 +58,7 @@ def txn_commit(
                     leader_epoch=partition.committed_leader_epoch,
                     metadata=partition.committed_metadata or "",
                     commit_timestamp=now_ms,
+                    topic_id=topic_id,
                 )
                 decision.records.append(
                     propose_offset(group, (topic.name, index), value, in_transaction=True)

@@ -7,8 +7,9 @@ from struct import Struct as Run
 from typing import ClassVar, Self
 
 from barnabas.wire.message import EMPTY, NEVER, Message, Struct
-from barnabas.wire.primitives import Reader, Writer
+from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
+_RUN_16S = Run(">16s")
 _RUN_I = Run(">i")
 _RUN_Q = Run(">q")
 
@@ -58,6 +59,7 @@ class OffsetCommitValue(Message):
         "metadata",
         "commit_timestamp",
         "expire_timestamp",
+        "topic_id",
     )
 
     def __init__(
@@ -67,12 +69,14 @@ class OffsetCommitValue(Message):
         metadata: str = "",
         commit_timestamp: int = 0,
         expire_timestamp: int = -1,
+        topic_id: bytes = ZERO_UUID,
     ) -> None:
         self.offset = offset
         self.leader_epoch = leader_epoch
         self.metadata = metadata
         self.commit_timestamp = commit_timestamp
         self.expire_timestamp = expire_timestamp
+        self.topic_id = topic_id
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
@@ -85,9 +89,16 @@ class OffsetCommitValue(Message):
         expire_timestamp: int = -1
         if version == 1:
             (expire_timestamp,) = r.run(_RUN_Q)
+        topic_id: bytes = ZERO_UUID
         if version >= 4:
-            r.skip_tags()
-        return cls(offset, leader_epoch, metadata, commit_timestamp, expire_timestamp)
+            for _ in range(r.uvarint()):
+                tag, stop = r.tag()
+                if tag == 0:
+                    (topic_id,) = r.run(_RUN_16S)
+                    r.end_tag(stop)
+                else:
+                    r.position = stop
+        return cls(offset, leader_epoch, metadata, commit_timestamp, expire_timestamp, topic_id)
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_Q.pack(self.offset)
@@ -101,7 +112,12 @@ class OffsetCommitValue(Message):
         if version == 1:
             w.buffer += _RUN_Q.pack(self.expire_timestamp)
         if version >= 4:
-            w.buffer.append(0)
+            tagged: list[tuple[int, Writer]] = []
+            if self.topic_id != ZERO_UUID:
+                field_0 = Writer()
+                field_0.buffer += _RUN_16S.pack(self.topic_id)
+                tagged.append((0, field_0))
+            w.tagged(tagged)
 
 
 class GroupMetadataKey(Message):

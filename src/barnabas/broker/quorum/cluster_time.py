@@ -1,0 +1,21 @@
+"""How far the clock of this node is ahead of the controller's.
+
+The controller stamps what it writes to the metadata log, this node's registration among it. What
+was stored by other nodes, days ago, expires only by what both clocks agree on: a node that starts
+with its clock a week ahead must not delete what is a day old. There is no second clock where this
+node is the controller, and none is asked while it replays the log: then it seems far ahead, and
+expires nothing.
+"""
+
+from barnabas.broker.runtime.clock import Clock
+
+
+class ClusterTime:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.lead_ms = 0
+        """By how much this clock is ahead, or what was applied last is old."""
+
+    def applied(self, stamped_ms: int) -> None:
+        """A batch of the metadata log was applied; the controller stamped it then."""
+        self.lead_ms = max(0, self._clock.steady_ms() - stamped_ms)
