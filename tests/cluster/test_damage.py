@@ -311,11 +311,11 @@ def test_power_lost_everywhere_erases_no_copy_that_is_whole(cluster: ClusterProc
     """The topic is not flushed, one replica has lost its tail and starts last; the others keep
     theirs, and an operator's election loses nothing."""
     fill(cluster)
+    shortened = cluster.leader_of(TOPIC)
+    whole = [node for node in cluster.nodes.values() if node is not shortened]
     lose_power(cluster)
-    shortened = cluster.nodes[3]
     for path in segments(shortened)[3:]:
         path.unlink()
-    whole = [node for node in cluster.nodes.values() if node is not shortened]
     for node in whole:
         node.launch()
     wait_until(lambda: in_sync(cluster) == [shortened.node_id], "the replicas are trusted")

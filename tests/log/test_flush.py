@@ -173,3 +173,20 @@ def test_truncation_makes_a_running_job_void() -> None:
     put(log, b"c" * 100)
     put(log, b"d")
     assert values(log) == [b"a", b"c" * 100, b"d"]
+
+
+def test_a_job_that_truncation_made_void_does_not_end_the_one_that_runs() -> None:
+    """The records behind the cut are flushed by the second job: producers wait for that."""
+    disk = MemoryDisk()
+    log = Log.open(disk, "data/t-0", LogConfig(flush_messages=1), 0)
+    put(log, b"a")
+    void = log.flusher.prepare()
+    assert void is not None
+    log.truncate_to(0)
+    put(log, b"b")
+    running = log.flusher.prepare()
+    assert running is not None
+    for job in (void, running):
+        job.run()
+        log.flusher.complete(job)
+    assert log.flushed_offset == 1

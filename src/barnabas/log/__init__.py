@@ -31,7 +31,7 @@ from barnabas.log.compaction import (
 )
 from barnabas.log.config import LogConfig
 from barnabas.log.directory.data_directory import DataDirectory
-from barnabas.log.directory.partition_metadata import METADATA_FILE, read_topic_id, write_topic_id
+from barnabas.log.directory.partition_metadata import read_topic_id, write_topic_id
 from barnabas.log.errors import (
     DirectoryLocked,
     DirectoryMismatch,
@@ -48,6 +48,7 @@ from barnabas.log.recovery.recovered import RecoveryReport
 from barnabas.log.recovery.refusal import refuse_damage, refuse_loss
 from barnabas.log.scrub import Rot, ScrubJob
 from barnabas.log.segment.deletion import DeleteJob, SegmentInfo
+from barnabas.log.segment.file_names import METADATA_FILE
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.segment.transaction_index import AbortedTransaction
 from barnabas.log.storage import Disk, File, OsDisk

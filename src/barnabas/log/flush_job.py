@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from barnabas.log.directory.partition_metadata import METADATA_FILE
+from barnabas.log.segment.file_names import METADATA_FILE
 from barnabas.log.segment.segment import Segment
 from barnabas.log.storage import Disk, File
 

@@ -86,14 +86,16 @@ class LogFlusher:
         checked, again.
         """
         log = self._log
-        is_current, self._running = job is self._running, None
+        is_current = job is self._running
+        if is_current:  # else truncation has made it void, and another one may be running
+            self._running = None
         if job.error is not None:
             log.failure = f"{log.directory} could not be synced: {job.error}"
             raise StorageError(log.failure) from job.error
         if job.mark:
             log.is_flush_marked = True
             self._remove_mark_if_untrue()
-        if is_current:  # else truncation has removed what was synced
+        if is_current:
             log.flushed_offset = job.end_offset
             if log.active is not None and log.active.base_offset < job.end_offset:
                 log.active.hint(job.end_offset, job.end_position)

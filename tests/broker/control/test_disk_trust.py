@@ -53,3 +53,20 @@ def test_an_unknown_boot_is_no_reason_to_trust(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_vouches_for_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "broker.state").write_text(text, encoding="latin-1")
     assert trust(tmp_path, "boot").read() == (UNKNOWN_EPOCH, False)
+
+
+def test_no_flipped_bit_makes_a_disk_trusted_that_was_not(tmp_path: Path) -> None:
+    path = tmp_path / "broker.state"
+    trust(tmp_path, "boot").registered(7)
+    whole = path.read_bytes()
+    for at in range(len(whole) * 8):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        assert trust(tmp_path, "other").read() in ((7, False), (UNKNOWN_EPOCH, False))
+        assert trust(tmp_path, "boot").read() in ((7, True), (7, False), (UNKNOWN_EPOCH, False))
+
+
+def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
+    (tmp_path / "broker.state").write_text("broker.epoch=7\nboot.id=boot\nclean=false\n")
+    assert trust(tmp_path, "boot").read() == (7, True)

@@ -1,5 +1,6 @@
 """Raft's messages and entries survive the way through Kafka's."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from barnabas.broker.quorum.messages import (
     encode_response,
     refuse,
 )
+from barnabas.log import StorageError
 from barnabas.metadata.records import encode_metadata_record
 from barnabas.raft import (
     Batch,
@@ -217,3 +219,20 @@ def test_a_snapshot_is_known_by_its_name(point: OffsetAndEpoch) -> None:
 @given(st.builds(ElectionState, epochs, st.none() | keys))
 def test_a_vote_is_remembered(election: ElectionState) -> None:
     assert decode_election("quorum-state", encode_election(election)) == election
+
+
+def test_no_flipped_bit_gives_a_vote_to_another() -> None:
+    """Or the replica would vote a second time in the same epoch."""
+    election = ElectionState(7, ReplicaKey(2, bytes(range(16))))
+    whole = encode_election(election)
+    for at in range(len(whole) * 8):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        with suppress(StorageError):
+            assert decode_election("quorum-state", bytes(flipped)) == election
+
+
+def test_a_vote_of_an_earlier_release_has_no_checksum() -> None:
+    content = b'{"leaderId":-1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"'
+    content += b'AAAAAAAAAAAAAAAAAAAAAA","data_version":1}'
+    assert decode_election("quorum-state", content) == ElectionState(7, None)

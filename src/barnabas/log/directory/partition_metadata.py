@@ -14,9 +14,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from zlib import crc32
 
 from barnabas.log.errors import storage_errors
+from barnabas.log.segment.file_names import METADATA_FILE
 from barnabas.log.storage import Disk
 
-METADATA_FILE = "partition.metadata"
 _ID_BYTES = 16
 
 

@@ -1,4 +1,5 @@
-"""The names of the files in a partition's directory: an offset of twenty digits and a suffix."""
+"""The names of the files in a partition's directory: most are an offset of twenty digits and a
+suffix."""
 
 LOG_SUFFIX = ".log"
 INDEX_SUFFIX = ".index"
@@ -12,6 +13,8 @@ DELETED_SUFFIX = ".deleted"
 CLEANED_SUFFIX = ".cleaned"
 """Behind the name that a file will get once it is complete."""
 
+METADATA_FILE = "partition.metadata"
+"""The topic that the directory belongs to; see `directory.partition_metadata`."""
 _DIGITS = 20
 
 
