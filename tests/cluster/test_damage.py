@@ -233,6 +233,34 @@ def test_rot_that_a_follower_finds(cluster: ClusterProcesses) -> None:
     assert consumed(cluster) == (VALUES, None)
 
 
+def zeroed(node: NodeProcess) -> None:
+    path = middle(node)
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def shifted(node: NodeProcess) -> None:
+    """A batch says that it begins at another offset."""
+    with middle(node).open("r+b") as file:
+        file.seek(6)
+        byte = file.read(1)[0]
+        file.seek(6)
+        file.write(bytes([byte ^ 4]))
+
+
+@pytest.mark.parametrize("damage", [zeroed, shifted, flipped])
+def test_damage_after_a_clean_stop_is_not_served(
+    cluster: ClusterProcesses, damage: Callable[[NodeProcess], None]
+) -> None:
+    """No start looks into segments that were closed: the first reader does."""
+    fill(cluster)
+    cluster.stop()
+    cluster.start()
+    leader = cluster.leader_of(TOPIC)
+    damage(leader)
+    assert consumed(cluster) == (VALUES, None)
+    assert cluster.leader_of(TOPIC) is not leader, "it has stepped aside"
+
+
 def test_the_only_replica(cluster: ClusterProcesses) -> None:
     """Readers see an error where records are gone, and may skip them."""
     cluster.create_topic(TOPIC, replicas=1, segment_bytes="16384", min_insync_replicas="1")

@@ -33,6 +33,7 @@ from barnabas.log.config import LogConfig
 from barnabas.log.directory.data_directory import DataDirectory
 from barnabas.log.directory.partition_metadata import read_topic_id, write_topic_id
 from barnabas.log.errors import (
+    BatchDamaged,
     DirectoryLocked,
     DirectoryMismatch,
     OffsetOutOfRange,
@@ -59,6 +60,7 @@ __all__ = [
     "METADATA_FILE",
     "AbortedTransaction",
     "AppendInfo",
+    "BatchDamaged",
     "CompactionJob",
     "CompactionLimits",
     "CompactionResult",

@@ -21,6 +21,10 @@ class RecordsLost(StorageError):  # noqa: N818 - reads as the fact it states
     """The record at an offset is lost because the disk is damaged."""
 
 
+class BatchDamaged(StorageError):  # noqa: N818 - reads as the fact it states
+    """The stored bytes are not the batch that was appended; another replica may have it."""
+
+
 class OffsetOutOfRange(Exception):  # noqa: N818 - Kafka's own name of this outcome
     """An offset outside [log_start_offset, log_end_offset]."""
 

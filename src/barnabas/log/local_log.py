@@ -90,6 +90,13 @@ class LocalLog:
         """Why the log refuses appends until it is opened again."""
 
     @property
+    def may_have_gaps(self) -> bool:
+        """Whether compaction may have removed batches, and offsets with them."""
+        return "compact" in self.config.cleanup_policy or (
+            self.compaction_progress.compacted_offset > 0
+        )
+
+    @property
     def missed_end(self) -> int:
         """Where the log ended before it lost its end; 0 if it has that again."""
         if self.log_end_offset >= self.expected_end:

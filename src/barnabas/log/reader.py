@@ -2,6 +2,7 @@
 
 from barnabas.log.errors import OffsetOutOfRange, RecordsLost, StorageError, storage_errors
 from barnabas.log.local_log import LocalLog
+from barnabas.log.segment.read_check import check_batches
 from barnabas.log.timestamp_lookup import TimestampOffset, first_at_or_after
 
 _EMPTY = memoryview(b"")
@@ -25,7 +26,8 @@ class LogReader:
 
         At most `max_bytes`; with `min_one` the first batch is returned whole even if it is larger.
         Nothing at or behind `upto_offset`, which is a boundary between batches. Raises
-        `RecordsLost` where records are lost, unless `skip_lost_records` is set.
+        `RecordsLost` where records are lost, unless `skip_lost_records` is set, and `BatchDamaged`
+        where damage is found.
         """
         log = self._log
         end = log.log_end_offset
@@ -45,7 +47,11 @@ class LogReader:
         try:
             if offset < segment.base_offset:
                 segment = log.segments.with_offset(offset)
-            return segment.read(offset, max_bytes, upto_offset, min_one=min_one)
+            data = segment.read(offset, max_bytes, upto_offset, min_one=min_one)
+            if offset < segment.unchecked_upto and (data or min_one):
+                epochs = log.epochs if log.suspect_epochs_from is None else None
+                check_batches(segment, offset, data, epochs, has_gaps=log.may_have_gaps)
+            return data
         except OSError as error:
             raise StorageError(f"cannot read {segment.log.path}: {error}") from error
 

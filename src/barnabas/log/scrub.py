@@ -42,6 +42,7 @@ class ScrubJob:
         "_epochs",
         "_file",
         "_found",
+        "_has_gaps",
         "_next_offset",
         "_path",
         "_suspect_epochs_from",
@@ -56,13 +57,17 @@ class ScrubJob:
         truncations: int,
         epochs: LeaderEpochs,
         suspect_epochs_from: int | None,
+        *,
+        has_gaps: bool,
     ) -> None:
-        """`epochs` is what the log knows, but not from `suspect_epochs_from` on.
+        """`epochs` is what the log knows, but not from `suspect_epochs_from` on. `has_gaps`:
+        compaction may have removed batches.
 
         May raise OSError.
         """
         self._epochs = epochs
         self._suspect_epochs_from = suspect_epochs_from
+        self._has_gaps = has_gaps
         self.garbled: dict[int, int] = {}
         """Base offsets of batches with another leader epoch than the log knows, with that one."""
         self.segment = ScrubbedSegment(
@@ -89,7 +94,8 @@ class ScrubJob:
                 self._rotten(Flaw(found.position, found.flaw))
                 return False
             header = found.header
-            if header.base_offset < self._next_offset:
+            is_gap = header.base_offset > self._next_offset and not self._has_gaps
+            if is_gap or not self._next_offset <= header.base_offset < self.segment.next_offset:
                 self._rotten(Flaw(found.position, f"base offset {header.base_offset}"))
                 return False
             self._check_epoch(header)
@@ -160,6 +166,7 @@ class LogScrub:
                         log.compaction_progress.truncations,
                         LeaderEpochs(log.epochs.entries()),
                         log.suspect_epochs_from,
+                        has_gaps=log.may_have_gaps,
                     )
         return None
 

@@ -100,7 +100,7 @@ def test_a_hole_is_reported_and_nothing_else_goes(
     before = log.read(min(missing) - 1, 1 << 20)
     assert len(before) < 200, "a read ends where the hole begins"
     # It is known until it is mended, whatever is done to the log meanwhile.
-    assert put(log, b"more").base_offset == COUNT
+    assert put(log, b"more", epoch=log.latest_epoch).base_offset == COUNT
     log.close()
     log = opened(disk)
     assert {o for each in log.lost_ranges for o in range(each.start, each.end)} == missing

@@ -8,7 +8,7 @@ the end of the leader's log, and its fetches tell the leader how far it is; see 
 from barnabas.broker.fetch.aborted_transactions import aborted_among
 from barnabas.broker.replica.leadership import epoch_error
 from barnabas.broker.replica.partition import Partition
-from barnabas.log import OffsetOutOfRange, RecordsLost, StorageError
+from barnabas.log import BatchDamaged, OffsetOutOfRange, RecordsLost, StorageError
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchPartition, PartitionData
 
@@ -182,5 +182,7 @@ class Entry:
             # Clients report this error to the application, unlike that of a failing disk.
             data.error_code = ErrorCode.CORRUPT_MESSAGE
         except StorageError as error:
+            if isinstance(error, BatchDamaged):  # the scrubber finds out how much is damaged
+                self.partition.host.on_rejected(self.partition, self.offset)
             self.partition.log_read_error(error)
             data.error_code = ErrorCode.KAFKA_STORAGE_ERROR

@@ -25,6 +25,7 @@ class SegmentLoader:
     def load_trusted(self, segment: Segment, listed: SegmentState) -> None:
         """Take the segment as the state lists it, and build indexes again that do not fit."""
         listed.apply(segment)
+        segment.check_on_read()
         if self.first_scanned is not None:
             for _, header in segment.headers(0):
                 self._note_epoch(header)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from barnabas.log.config import LogConfig
-from barnabas.log.errors import StorageError
+from barnabas.log.errors import BatchDamaged, StorageError
 from barnabas.log.segment.file_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -52,6 +52,7 @@ class Segment:
         "_unindexed_bytes",
         "aborted",
         "base_offset",
+        "checked_upto",
         "created_ms",
         "first_timestamp",
         "log",
@@ -61,6 +62,7 @@ class Segment:
         "offsets",
         "size",
         "times",
+        "unchecked_upto",
     )
 
     def __init__(
@@ -82,6 +84,11 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = base_offset
         """Base offset of the first batch that has the max timestamp."""
+        self.checked_upto = base_offset
+        """Batches below this offset were checked."""
+        self.unchecked_upto = 0
+        """Batches below this offset, but for those, are checked when they are read; see
+        `read_check`."""
         stem = segment_path(directory, base_offset, "")
         self.log = Handle(files, f"{stem}{LOG_SUFFIX}{extra_suffix}")
         self.offsets = SparseIndex(
@@ -98,6 +105,17 @@ class Segment:
         # Where recent reads ended: the next read of the same consumer begins there, so a consumer
         # that follows along needs no search.
         self._hints: dict[int, int] = {}
+
+    def check_on_read(self) -> None:
+        """What is in the segment now was not checked since this process began."""
+        self.unchecked_upto = self.next_offset
+
+    def checked(self, offset: int, next_offset: int) -> None:
+        """The batches from `offset` up to `next_offset` are as they were appended."""
+        if offset <= self.checked_upto < next_offset:
+            self.checked_upto = next_offset
+            if next_offset >= self.unchecked_upto:
+                self.unchecked_upto = 0
 
     def paths(self) -> tuple[str, str, str, str]:
         indexes = self.offsets.handle.path, self.times.handle.path, self.aborted.handle.path
@@ -202,10 +220,10 @@ class Segment:
             if position + HEADER_SIZE > chunk_at + len(chunk):
                 chunk, chunk_at = self.log.file().read(_HOP_CHUNK, position), position
                 if len(chunk) < HEADER_SIZE:
-                    raise StorageError(f"{self.log.path} ends before position {position}")
+                    raise BatchDamaged(f"{self.log.path} ends before position {position}")
             header = parse_header(chunk, position - chunk_at)
             if header.batch_length < HEADER_SIZE - LENGTH_PREFIX:
-                raise StorageError(f"{self.log.path} is damaged at position {position}")
+                raise BatchDamaged(f"{self.log.path} is damaged at position {position}")
             yield position, header
             position += header.size
 
@@ -276,7 +294,7 @@ class Segment:
                 return _EMPTY
             whole = self.log.file().read(first_size, start)
             if len(whole) != first_size:
-                raise StorageError(f"{self.log.path} ends inside the batch at {start}")
+                raise BatchDamaged(f"{self.log.path} ends inside the batch at {start}")
             return memoryview(whole)
         cut = self._last_indexed_boundary(data, start, max_bytes)
         while cut + LENGTH_PREFIX <= len(data):
