@@ -140,6 +140,22 @@ def test_a_damaged_index_is_made_anew() -> None:
     assert len(aborted) == 3
 
 
+def test_an_index_is_not_trusted_after_a_power_loss() -> None:
+    disk = MemoryDisk()
+    log = opened(disk)
+    for _ in range(3):
+        write(log, 1)
+        end(log, 1, commit=False)
+    aborted = log.producer_state.aborted_transactions(0, log.log_end_offset)
+    log.close()
+    for path, node in disk.nodes.items():
+        if path.endswith(".txnindex"):
+            node.data[4] ^= 2  # of the producer id: the entry still fits
+    log = Log.open(disk, log.directory, log.config, 0, power_lost=True)
+    assert log.producer_state.aborted_transactions(0, log.log_end_offset) == aborted
+    assert len(aborted) == 3
+
+
 def test_truncation_brings_a_transaction_back() -> None:
     disk = MemoryDisk()
     log = opened(disk)

@@ -99,7 +99,7 @@ class Recovery:
         if state is not None and not state.is_start_exact:
             first = min(self._inventory.base_offsets, default=0)
             self._log_start_offset = max(self._log_start_offset, first)
-        self._loader = SegmentLoader(listing, self._epochs)
+        self._loader = SegmentLoader(listing, self._epochs, power_lost=power_lost)
         self._lost = LostRanges(state.lost_ranges if state else ())
         self._cut_bytes = 0
         self._corrected_epochs = 0

@@ -12,9 +12,10 @@ from barnabas.records.batch import BatchHeader
 class SegmentLoader:
     """Loads segments in the order of their offsets, and collects the leader epochs."""
 
-    def __init__(self, listing: dict[str, int], epochs: LeaderEpochs) -> None:
+    def __init__(self, listing: dict[str, int], epochs: LeaderEpochs, *, power_lost: bool) -> None:
         self._listing = listing
         self._epochs = epochs
+        self._power_lost = power_lost
         self.first_scanned: int | None = None
         """Base offset of the first segment that was not trusted."""
         self.scanned_bytes = 0
@@ -29,13 +30,25 @@ class SegmentLoader:
         if self.first_scanned is not None:
             for _, header in segment.headers(0):
                 self._note_epoch(header)
-        has_aborted = self._size_of(segment.aborted.handle) >= segment.aborted.spilled * ENTRY_SIZE
-        if not has_aborted or not segment.aborted.fits(segment.base_offset, segment.next_offset):
+        if not self._trusts_aborted(segment):
             segment.aborted.lose()
         for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
             if self._size_of(index.handle) != index.spilled * entry_size:
                 segment.rebuild_indexes()
                 return
+
+    def _trusts_aborted(self, segment: Segment) -> bool:
+        """Whether the transaction index can be what was written. It has no checksum.
+
+        It may have been written after the last sync of its segment, so a power loss leaves anything
+        in it: the records of an aborted transaction would be shown as committed.
+        """
+        aborted = segment.aborted
+        if not aborted.spilled:
+            return True
+        if self._power_lost or self._size_of(aborted.handle) < aborted.spilled * ENTRY_SIZE:
+            return False
+        return aborted.fits(segment.base_offset, segment.next_offset)
 
     def _size_of(self, handle: Handle) -> int:
         return self._listing.get(handle.path.rpartition("/")[2], 0)

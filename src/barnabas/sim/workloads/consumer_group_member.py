@@ -229,8 +229,9 @@ class ConsumerGroupMember:
             return
         except TryAgain:
             client.lost_leader(place)
-        if self._is_mine(place, member_id) and positions[place] > self._stored.get(place, 0):
-            await self._commit(place, positions[place])
+        position = positions.get(place, 0)  # none if it was given up meanwhile, and is back
+        if self._is_mine(place, member_id) and position > self._stored.get(place, 0):
+            await self._commit(place, position)
 
     def _is_mine(self, place: Place, member_id: str) -> bool:
         return member_id == self.member_id and self._ownership.is_owner(place, member_id)
