@@ -13,12 +13,13 @@ from typing import Any
 from barnabas.broker.coordinator.coordinator_shard import CoordinatorShard
 from barnabas.broker.coordinator.stored_records import batch_slices
 from barnabas.coordination.record_format import CorruptRecord
-from barnabas.log import StorageError
+from barnabas.log import BatchDamaged, StorageError
 
 logger = logging.getLogger(__name__)
 
 _SLICE_BYTES = 1 << 16
 """A few hundred records, which take a few milliseconds to replay."""
+_CURE = "; without another replica, restore the file from a backup"
 
 Shard = CoordinatorShard[Any]
 
@@ -73,10 +74,11 @@ class ShardLoader:
         except (StorageError, CorruptRecord) as error:
             shard.damaged()
             logger.critical(
-                "%s-%d is damaged and can't be loaded: %s",
+                "%s-%d is damaged and can't be loaded: %s%s",
                 partition.topic,
                 partition.index,
                 error,
+                _CURE if isinstance(error, BatchDamaged) else "",
             )
             return
         if log.segment_infos() != segments:
