@@ -18,7 +18,9 @@ from barnabas.broker.quorum.describe import (
     unknown_topic,
 )
 from barnabas.broker.quorum.membership import change_voters
+from barnabas.broker.quorum.outcome import NotLeader
 from barnabas.broker.quorum.quorum import Quorum
+from barnabas.broker.quorum.shell import RaftShell
 from barnabas.raft import Proposal, QuorumStatus, Raft, ReplicaKey, Voter
 from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
@@ -46,20 +48,37 @@ def describe_quorum(
     if shell is None:
         return describe_beginner() if quorum.cluster_id else describe_nobody(quorum.me)
     if shell.raft.is_leader:
-        now_ms = quorum.clock.now_ms()
-        offset_ms = now_ms - shell.steady_ms()
-        return describe_leader(
-            shell.raft.status(),
-            quorum.voters,
-            now_ms,
-            lambda at_ms: at_ms + offset_ms if at_ms >= 0 else -1,
-        )
-    local = describe_member(
-        quorum.me, shell.raft.log_end_offset, shell.raft.status(), quorum.voters
-    )
+        if request.confirmed:
+            return quorum.loop.create_task(_confirmed(quorum, shell))
+        return _describe_leader(quorum, shell)
+    local = _describe_member(quorum, shell)
     if shell.raft.leader_id is None or not may_forward:
         return local
     return _forward(quorum, shell.raft.leader_id, request, local)
+
+
+async def _confirmed(quorum: Quorum, shell: RaftShell) -> DescribeQuorumResponse:
+    """The leader's answer, after a majority has confirmed that it still leads."""
+    try:
+        await quorum.read_barrier()
+    except NotLeader:
+        return _describe_member(quorum, shell)
+    return _describe_leader(quorum, shell)
+
+
+def _describe_leader(quorum: Quorum, shell: RaftShell) -> DescribeQuorumResponse:
+    now_ms = quorum.clock.now_ms()
+    offset_ms = now_ms - shell.steady_ms()
+    return describe_leader(
+        shell.raft.status(),
+        quorum.voters,
+        now_ms,
+        lambda at_ms: at_ms + offset_ms if at_ms >= 0 else -1,
+    )
+
+
+def _describe_member(quorum: Quorum, shell: RaftShell) -> DescribeQuorumResponse:
+    return describe_member(quorum.me, shell.raft.log_end_offset, shell.raft.status(), quorum.voters)
 
 
 def add_raft_voter(

@@ -1,30 +1,51 @@
-"""Waits until this node has replayed what the leader of the metadata log has committed.
+"""Waits until this node has replayed what is committed in the metadata log.
 
 A client that made a change through a node that is not the controller next reads it from that same
-node, which may not have replayed it yet.
+node, which may not have replayed it yet. Only a leader that a majority has confirmed knows what is
+committed: one that was replaced without noticing may lack the change.
 """
 
-from asyncio import Future, sleep
+import logging
+from asyncio import Future, sleep, timeout
 
 from barnabas.broker.quorum.administration import describe_quorum
-from barnabas.broker.quorum.describe import METADATA_QUESTION
+from barnabas.broker.quorum.describe import CONFIRMED_QUESTION
 from barnabas.broker.quorum.messages.fields import only_partition
+from barnabas.broker.quorum.outcome import QuorumStopped
 from barnabas.broker.quorum.quorum import Quorum
 
-_MAX_WAIT_S = 2.0
-_LOOK_EVERY_S = 0.002
+logger = logging.getLogger(__name__)
+
+_MAX_WAIT_S = 10.0
+"""With the time that the controller takes, less than clients wait for an answer."""
+_ASK_AGAIN_S = 0.05
 
 
 async def catch_up(quorum: Quorum) -> None:
-    """Wait until everything committed by now is replayed here; with a timeout, and only if a leader
-    says what is committed."""
-    deadline = quorum.loop.time() + _MAX_WAIT_S
-    answer = describe_quorum(quorum, METADATA_QUESTION, may_forward=True)
-    described = await answer if isinstance(answer, Future) else answer
-    partition = only_partition(described.topics)
-    if partition is None:
-        return
-    while quorum.end_offset < partition.high_watermark:
-        if quorum.loop.time() > deadline:
-            return
-        await sleep(_LOOK_EVERY_S)
+    """Wait until everything committed by now is replayed here.
+
+    The change is made in any case. So a node that can't catch up says so in its log, and the
+    client gets its answer.
+    """
+    try:
+        async with timeout(_MAX_WAIT_S):
+            await quorum.replayed(await _committed_offset(quorum))
+    except TimeoutError:
+        logger.warning(
+            "a change was made that this node has not replayed after %g s: clients that read from"
+            " it may see what was before",
+            _MAX_WAIT_S,
+        )
+    except QuorumStopped:
+        logger.info("a change was made that this node has not replayed: it is stopping")
+
+
+async def _committed_offset(quorum: Quorum) -> int:
+    """The high watermark of a leader that a majority has confirmed after this call."""
+    while True:
+        answer = describe_quorum(quorum, CONFIRMED_QUESTION, may_forward=True)
+        described = await answer if isinstance(answer, Future) else answer
+        partition = only_partition(described.topics)
+        if partition is not None and not partition.error_code:
+            return partition.high_watermark
+        await sleep(_ASK_AGAIN_S)

@@ -24,6 +24,7 @@ NOT_FORMED = ErrorCode.BROKER_NOT_AVAILABLE
 METADATA_QUESTION = DescribeQuorumRequest(
     [TopicData(CLUSTER_METADATA, [PartitionData(METADATA_PARTITION)])]
 )
+CONFIRMED_QUESTION = DescribeQuorumRequest(METADATA_QUESTION.topics, confirmed=True)
 
 
 def asks_for_metadata(request: DescribeQuorumRequest) -> bool:

@@ -13,7 +13,7 @@ from barnabas.broker.quorum.checkpoint import check_checkpoint
 from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
-from barnabas.broker.quorum.outcome import NotLeader
+from barnabas.broker.quorum.outcome import NotLeader, QuorumStopped
 from barnabas.broker.quorum.rejoining import INSTEAD, NO_OTHER_VOTER, begin_again
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.broker.quorum.state_machine import Callbacks
@@ -347,6 +347,12 @@ class Quorum:
         if self._shell is None:
             raise NotLeader("this node has not joined a cluster yet")
         await self._shell.read()
+
+    async def replayed(self, offset: int) -> None:
+        """Return when everything before `offset` is applied here. Raises `QuorumStopped`."""
+        if self.shell is None:
+            raise QuorumStopped("this node takes no part in the quorum")
+        await self.shell.replayed(offset)
 
     # -- messages of replicas ----------------------------------------------------------------------
 

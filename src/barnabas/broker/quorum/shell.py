@@ -96,6 +96,8 @@ class RaftShell:
         self._last_asked = 0
         self._strangers: set[int] = set()
         self._reads: dict[Future[None], None] = {}
+        self._replays: dict[Future[None], int] = {}
+        """Who waits until the metadata has been applied here, and how far."""
         self._ends: dict[Future[Any], None] = {}
         """Announcements of this node's resignation that are in flight."""
         self._timer: TimerHandle | None = None
@@ -181,6 +183,20 @@ class RaftShell:
         self.step(lambda raft, now_ms: raft.read(outcome, now_ms))
         return outcome
 
+    def replayed(self, offset: int) -> "Future[None]":
+        """Done when everything before `offset` is applied here."""
+        outcome: Future[None] = self._loop.create_future()
+        self._replays[outcome] = offset
+        outcome.add_done_callback(self._replays.pop)
+        self._tell_replayed()
+        return outcome
+
+    def _tell_replayed(self) -> None:
+        end_offset = self.state_machine.end_offset
+        for outcome, offset in self._replays.items():
+            if offset <= end_offset and not outcome.done():
+                outcome.set_result(None)
+
     def _refuse(self, error: Exception) -> "Future[None]":
         outcome: Future[None] = self._loop.create_future()
         outcome.set_exception(error)
@@ -222,6 +238,8 @@ class RaftShell:
                 self.cluster_time.applied(self.state_machine.stamped_ms)
             if ready.committed[-1].epoch == self.led_epoch:
                 self._proposals.committed(self.state_machine.end_offset)
+        if self._replays:
+            self._tell_replayed()
         if self.led_epoch is not None and not self._leads_in(self.led_epoch):
             self.led_epoch = None
             self._callbacks.on_leadership(None)
@@ -360,7 +378,7 @@ class RaftShell:
             self.led_epoch = None
             self._callbacks.on_leadership(None)
         self._proposals.fail(lambda: QuorumStopped("the quorum has stopped"))
-        for answer in (*self._asked.values(), *self._reads):
+        for answer in (*self._asked.values(), *self._reads, *self._replays):
             answer.cancel()
 
     async def stop(self) -> None:

@@ -10,6 +10,7 @@ from barnabas.wire.message import EMPTY, Request, Response, Struct
 from barnabas.wire.primitives import ZERO_UUID, Reader, Writer
 
 _RUN_16S = Run(">16s")
+_RUN_O = Run(">?")
 _RUN_U = Run(">H")
 _RUN_H = Run(">h")
 _RUN_I = Run(">i")
@@ -341,22 +342,39 @@ class DescribeQuorumRequest(Request[DescribeQuorumResponse]):
     FLEXIBLE_FROM: ClassVar[int] = 0
     RESPONSE: ClassVar[type[Response]] = DescribeQuorumResponse
 
-    __slots__ = ("topics",)
+    __slots__ = (
+        "topics",
+        "confirmed",
+    )
 
     def __init__(
         self,
         topics: list[TopicData] = EMPTY,
+        confirmed: bool = False,
     ) -> None:
         self.topics = [] if topics is EMPTY else topics
+        self.confirmed = confirmed
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
         topics = [TopicData.decode(r, version) for _ in range(r.compact_array())]
-        r.skip_tags()
-        return cls(topics)
+        confirmed: bool = False
+        for _ in range(r.uvarint()):
+            tag, stop = r.tag()
+            if tag == 10000:
+                (confirmed,) = r.run(_RUN_O)
+                r.end_tag(stop)
+            else:
+                r.position = stop
+        return cls(topics, confirmed)
 
     def encode(self, w: Writer, version: int) -> None:
         w.compact_array(len(self.topics))
         for topic_data in self.topics:
             topic_data.encode(w, version)
-        w.buffer.append(0)
+        tagged: list[tuple[int, Writer]] = []
+        if self.confirmed:
+            field_10000 = Writer()
+            field_10000.buffer += _RUN_O.pack(self.confirmed)
+            tagged.append((10000, field_10000))
+        w.tagged(tagged)
