@@ -256,6 +256,19 @@ def test_nothing_overtakes_the_first_batch(replica: Replica) -> None:
     replica.write(1)
 
 
+def test_nothing_overtakes_the_first_batch_that_a_later_leader_refused(replica: Replica) -> None:
+    """A client begins a new epoch, and sends all that waits again, if a later batch is stored."""
+    refused = batch(b"v", producer_id=PRODUCER, producer_epoch=0, base_sequence=0)
+    replica.assign(leader=2)
+    replica.partition.appender.hold_back(refused, ErrorCode.NOT_LEADER_OR_FOLLOWER, NOW_MS)
+    replica.assign(leader=1)
+    with pytest.raises(AppendRefused) as refused_too:
+        replica.write(1)
+    assert refused_too.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    replica.write(0)
+    replica.write(1)
+
+
 def test_who_lacks_the_end_of_an_earlier_transaction_leads_no_more(replica: Replica) -> None:
     """The coordinator lets the next one begin when every leader has the marker of the last."""
     replica.write(epoch=0)

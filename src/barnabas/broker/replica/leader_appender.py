@@ -124,9 +124,14 @@ class LeaderAppender:
                 # If the producer state can't be read, later batches are refused as well.
                 with suppress(StorageError):
                     producers = partition.log.producer_state.table
-                    # A node that does not lead can't distinguish a producer's first batch from a
-                    # late one.
-                    if partition.is_leader or producers.get(header.producer_id) is not None:
+                    # A node that does not lead can't distinguish the first batch of a producer
+                    # whose records are all deleted from a late one. But sequence 0 is the first
+                    # one, unless it is stored already; then it arrives here, too.
+                    if (
+                        partition.is_leader
+                        or header.base_sequence == 0
+                        or producers.get(header.producer_id) is not None
+                    ):
                         producers.hold_back(header, error, now_ms)
 
     def append_internal(self, batch: bytearray, header: BatchHeader, now_ms: int) -> AppendInfo:
