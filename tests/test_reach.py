@@ -5,6 +5,8 @@ import pytest
 from tests.reach import reached_areas
 from tests.support.areas import all_areas
 
+pytestmark = pytest.mark.xdist_group("reach")  # one worker, so that the imports are read once
+
 
 @pytest.mark.parametrize(
     ("changed", "nearest"),
