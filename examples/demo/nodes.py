@@ -39,7 +39,7 @@ class Nodes:
 
         supervisor = await processes.start(
             "-m", "barnabas", "server", "--nodes", str(COUNT), "--listen", "127.0.0.1:0",
-            "--data", str(data), "--set", "transaction.two.phase.commit.enable=true",
+            "--data", str(data),
             on_line=listen,
         )  # fmt: skip
         ended: asyncio.Future[int] = asyncio.create_task(supervisor.wait())

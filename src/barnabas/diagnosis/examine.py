@@ -64,6 +64,7 @@ CHECKS: tuple[Check, ...] = (
     groups.abandoned,
     groups.overtaken_by_retention,
     transactions.hanging,
+    transactions.left_open,
     quotas.choking,
 )
 

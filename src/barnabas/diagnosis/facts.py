@@ -74,6 +74,8 @@ class Facts:
     groups: Sequence[GroupFacts] = ()
     hanging: Sequence[ActiveProducer] = ()
     """Producers whose transaction no coordinator will end."""
+    left_open: Sequence[str] = ()
+    """Transactional ids whose transaction is open longer than any with a timeout may be."""
     quotas: Sequence[QuotaDescription] = ()
     limits: Limits = Limits()
     unknown: Mapping[str, str] = field(default_factory=dict)

@@ -62,13 +62,19 @@ def write(client: RawClient, topic: str, producer: tuple[int, int]) -> ErrorCode
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
-def test_it_has_to_be_allowed(client: RawClient, topic: str) -> None:
-    refused = init(client, topic, enable2_pc=True)
-    assert refused.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert (refused.producer_id, refused.producer_epoch) == NOTHING
-    assert alter(client, (BROKER, ""), (ENABLE, SET, "true")) == (0, None)
-    wait_until(lambda: init(client, topic, enable2_pc=True).error_code == 0, "it stays forbidden")
+def test_it_is_allowed_until_it_is_forbidden(client: RawClient, topic: str) -> None:
+    assert init(client, topic, enable2_pc=True).error_code == 0
     assert alter(client, (BROKER, ""), (ENABLE, SET, "false")) == (0, None)
+    refused: list[InitProducerIdResponse] = []
+
+    def is_refused() -> bool:
+        refused.append(init(client, topic, enable2_pc=True))
+        return bool(refused[-1].error_code)
+
+    wait_until(is_refused, "it stays allowed")
+    assert refused[-1].error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert (refused[-1].producer_id, refused[-1].producer_epoch) == NOTHING
+    assert alter(client, (BROKER, ""), (ENABLE, SET, "true")) == (0, None)
 
 
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])

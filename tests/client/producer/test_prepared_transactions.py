@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -174,9 +175,9 @@ def test_nothing_written_is_nothing_prepared(node: BrokerProcess) -> None:
     run(main())
 
 
-def test_brokers_that_do_not_allow_it_say_so(bootstrap: str) -> None:
+def test_brokers_that_do_not_allow_it_say_so(tmp_path: Path) -> None:
     async def main() -> None:
-        async with ClusterClient(bootstrap) as cluster:
+        async with ClusterClient(broker.bootstrap) as cluster:
             with pytest.raises(NotAuthorized, match=r"two\.phase\.commit\.enable=true") as raised:
                 await keep_transaction(cluster, "x")
             assert not raised.value.retriable
@@ -185,7 +186,8 @@ def test_brokers_that_do_not_allow_it_say_so(bootstrap: str) -> None:
                     cluster, transactional_id="x", transaction_timeout_ms=None
                 ).start()
 
-    run(main())
+    with BrokerProcess(tmp_path, {"transaction.two.phase.commit.enable": "false"}) as broker:
+        run(main())
 
 
 def test_brokers_that_are_too_old_are_told_apart() -> None:

@@ -9,6 +9,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import barnabas
+from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 Read = Callable[..., DataFrame]
 
@@ -129,16 +131,19 @@ def test_a_stream_that_is_not_allowed_to_wait_says_what_to_do(
 ) -> None:
     producer.send(topic, b"a")
     producer.flush()
-    query = (
-        spark.readStream.format("barnabas")
-        .options(**{"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest"})
-        .option("subscribe", topic)
-        .load()
-        .writeStream.format("barnabas")
-        .options(**{"kafka.bootstrap.servers": bootstrap, "deliveryGuarantee": "exactly-once"})
-        .options(topic=topic, checkpointLocation=str(tmp_path))
-        .trigger(availableNow=True)
-        .start()
-    )
-    with pytest.raises(StreamingQueryException, match=r"two\.phase\.commit\.enable=true"):
-        query.awaitTermination(60)
+    settings = {"transaction.two.phase.commit.enable": "false"}
+    with BrokerProcess(tmp_path / "node", settings) as strict:
+        query = (
+            spark.readStream.format("barnabas")
+            .options(**{"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest"})
+            .option("subscribe", topic)
+            .load()
+            .writeStream.format("barnabas")
+            .option("kafka.bootstrap.servers", strict.bootstrap)
+            .option("deliveryGuarantee", "exactly-once")
+            .options(topic=topic, checkpointLocation=str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        with pytest.raises(StreamingQueryException, match=r"two\.phase\.commit\.enable=true"):
+            query.awaitTermination(LIMIT_S)

@@ -500,7 +500,7 @@ _OWN = (
     ConfigDef(
         "transaction.two.phase.commit.enable",
         _BOOLEAN,
-        "false",
+        "true",
         "Whether producers may use two-phase commit: transactions without a timeout, ended by an "
         "external coordinator; an abandoned one blocks read_committed consumers until it is fenced",
         dynamic=True,

@@ -25,7 +25,7 @@ SASL_CONFIGS = (
             f"{mechanism}.sasl.jaas.config",
             ConfigType.PASSWORD,
             None,
-            "None",
+            "No effect: users are in the metadata log, see `barnabas users`",
             per_listener=True,
             without_effect=_USERS,
         )

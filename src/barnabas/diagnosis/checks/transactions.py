@@ -1,9 +1,9 @@
-"""Transactions that no coordinator will end: readers of committed records wait behind them."""
+"""Transactions that nobody may end: readers of committed records wait behind them."""
 
 from collections.abc import Iterator
 
 from barnabas.diagnosis.facts import Facts
-from barnabas.diagnosis.finding import Finding, critical
+from barnabas.diagnosis.finding import Finding, critical, warning
 
 
 def hanging(facts: Facts) -> Iterator[Finding]:
@@ -15,4 +15,15 @@ def hanging(facts: Facts) -> Iterator[Finding]:
             f"{each.transaction_start_offset} on",
             f"barnabas transactions abort {topic}:{partition} --start-offset "
             f"{each.transaction_start_offset}",
+        )
+
+
+def left_open(facts: Facts) -> Iterator[Finding]:
+    """Two-phase commit has no timeout: whoever prepared these has to end them."""
+    for transactional_id in facts.left_open:
+        yield warning(
+            "transactions",
+            f"the transaction of {transactional_id} is open longer than any with a timeout may be",
+            f"restart what uses it, a pipeline for instance, so that it ends it; or roll it back: "
+            f"barnabas transactions fence {transactional_id}",
         )

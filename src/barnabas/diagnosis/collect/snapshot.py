@@ -9,6 +9,7 @@ from barnabas.client.admin.configs import ResourceType, describe_configs
 from barnabas.client.admin.features import describe_features
 from barnabas.client.admin.log_directories import log_directories
 from barnabas.client.admin.quotas import describe_quotas
+from barnabas.client.admin.transactions import list_transactions
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER
 from barnabas.diagnosis.collect.groups import group_facts
@@ -66,6 +67,7 @@ async def take_snapshot(cluster: ClusterClient, limits: Limits) -> Facts:
         await part("disks", log_directories(cluster), []),
         await part("groups", group_facts(cluster, status.partitions), []),
         await part("transactions", _hanging(cluster, status, nodes, now_ms), []),
+        await part("open transactions", _left_open(cluster, nodes), []),
         await part("quotas", describe_quotas(cluster), []),
         limits,
         unknown,
@@ -106,10 +108,7 @@ async def _hanging(
     cluster: ClusterClient, status: ClusterStatus, nodes: list[NodeFacts], now_ms: int
 ) -> list[ActiveProducer]:
     """Idle for as long as any transaction may take: before that, one may just be ending."""
-    longest = max(
-        (as_number(node.configs.get(_MAX_TIMEOUT)) or _DEFAULT_MAX_TIMEOUT_MS for node in nodes),
-        default=_DEFAULT_MAX_TIMEOUT_MS,
-    )
+    longest = _longest_ms(nodes)
     unavailable = set(status.offline)
     led = [
         name
@@ -117,3 +116,16 @@ async def _hanging(
         if each.leader != NO_LEADER and name not in unavailable
     ]
     return await find_hanging(cluster, led, idle_since_ms=now_ms - longest)
+
+
+async def _left_open(cluster: ClusterClient, nodes: list[NodeFacts]) -> list[str]:
+    listed = await list_transactions(cluster, states=["Ongoing"], longer_than_ms=_longest_ms(nodes))
+    return sorted(each.transactional_id for each in listed)
+
+
+def _longest_ms(nodes: list[NodeFacts]) -> int:
+    """How long a transaction with a timeout may take."""
+    return max(
+        (as_number(node.configs.get(_MAX_TIMEOUT)) or _DEFAULT_MAX_TIMEOUT_MS for node in nodes),
+        default=_DEFAULT_MAX_TIMEOUT_MS,
+    )

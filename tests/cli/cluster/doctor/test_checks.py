@@ -350,6 +350,12 @@ def test_a_transaction_that_hangs() -> None:
     assert finding.fix == "barnabas transactions abort t:0 --start-offset 41"
 
 
+def test_a_transaction_that_nobody_has_ended() -> None:
+    finding = only(facts(left_open=["barnabas-spark-7"]))
+    assert finding.severity is Severity.WARNING
+    assert finding.fix.endswith("barnabas transactions fence barnabas-spark-7")
+
+
 def test_a_quota_that_stops_a_client() -> None:
     quotas = [
         QuotaDescription(QuotaEntity(user="a"), {"producer_byte_rate": 10.0}),
