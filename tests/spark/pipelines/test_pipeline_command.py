@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -177,17 +176,3 @@ def test_tests_are_found_and_run(cli: Cli, tmp_path: Path) -> None:
     )
     assert b"1 failed, 1 passed" in cli.run("pipeline", "test", str(tmp_path / "one.sql")).stdout
     assert "1 passed" in cli.ok("pipeline", "test", str(tmp_path), "-k", "good")
-
-
-def test_without_spark_it_says_what_to_install(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['pyspark'] = None; from barnabas.cli.app import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "pipeline", "list", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: ")
-    assert "pip install 'barnabas[spark]'" in done.stderr

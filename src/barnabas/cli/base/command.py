@@ -187,10 +187,10 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
         code = exit_codes.OK
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
-    except (BarnabasError, CommandError, OSError) as error:
+    except (BarnabasError, CommandError, ImportError, OSError) as error:
         if verbose:
             traceback.print_exc()
-        say(f"error: {error}")
+        say(f"error: {_with_extra(error)}")
         code = exit_codes.FAILURE
         if isinstance(error, CommandError):
             code = error.exit_code
@@ -199,6 +199,14 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
         elif isinstance(error, InvalidArgument):
             code = exit_codes.USAGE
     raise typer.Exit(code)
+
+
+def _with_extra(error: Exception) -> str:
+    """What happened; of a package that is not installed, also how to install it."""
+    what = str(error)
+    if isinstance(error, ImportError) and "pip install" not in what:
+        return f"{what}: pip install 'barnabas[all]'"
+    return what
 
 
 def _take_over_signature(

@@ -107,14 +107,10 @@ def run(
         if advertise is not None:
             _check_url(advertise)
         from barnabas.cli.base.runner import run_async
-        from barnabas.spark.sessions.java import NoJava
-
-        try:
-            from barnabas.connect.service import serve
-            from barnabas.connect.settings import ServiceSettings
-        except ImportError as missing:
-            raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
         from barnabas.cli.base.spark_master import check_master
+        from barnabas.connect.service import serve
+        from barnabas.connect.settings import ServiceSettings
+        from barnabas.spark.sessions.java import NoJava
 
         given = parse_pairs(conf or [], "--conf")
         check_master(master, given)

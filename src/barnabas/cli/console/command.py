@@ -31,7 +31,7 @@ def console(
         typer.Option(
             metavar="HOST:PORT",
             help="Address to listen on; port 0 takes a free port. Others than localhost need "
-            "--sign-in and --certificate.",
+            "--sign-in or --oidc-issuer, and --certificate.",
         ),
     ] = "localhost:8080",
     read_only: Annotated[bool, typer.Option("--read-only", help="Allow no changes.")] = False,

@@ -132,11 +132,9 @@ def _run(
 
     checkpoints, master = place
     check_master(master, {})
-    try:
-        from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet
-        from barnabas.spark.sessions.tuned_session import session
-    except ImportError as missing:
-        raise CommandError(f"{missing}; pip install 'barnabas[spark]'") from missing
+    from barnabas.spark.pipelines.run.spark_log import keep_errors_quiet
+    from barnabas.spark.sessions.tuned_session import session
+
     keep_errors_quiet()  # a round that Ctrl-C ends is no error
     _show_warnings()
     if master == _ALL_CORES and len(flows) > (os.cpu_count() or 1):

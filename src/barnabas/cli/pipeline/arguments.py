@@ -66,13 +66,9 @@ Version = Annotated[
 
 
 def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
-    """Report what to install if Spark or Java is missing."""
+    """Report what to install if Java is missing."""
 
     def run() -> int | None:
-        try:
-            import barnabas.spark  # noqa: F401 - all that follows needs it
-        except ImportError as missing:
-            raise CommandError(str(missing)) from missing
         from barnabas.spark.sessions.java import NoJava
 
         try:

@@ -146,10 +146,8 @@ def _with_files(
     ctx: typer.Context, folder: Path, run: "Callable[[ClusterFiles], None]", *, verbose: bool
 ) -> None:
     def call() -> None:
-        try:
-            from barnabas.security.setup.cluster_files import ClusterFiles, SetupError
-        except ImportError as error:
-            raise CommandError(str(error)) from error
+        from barnabas.security.setup.cluster_files import ClusterFiles, SetupError
+
         try:
             run(ClusterFiles(folder))
         except SetupError as error:

@@ -201,10 +201,8 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console:
 
 
 def _secured_data(properties: Mapping[str, str]) -> "SecuredData":
-    try:
-        from barnabas.cli.server.secure import SecuredData
-    except ImportError as error:  # of an extra
-        raise CommandError(str(error)) from error
+    from barnabas.cli.server.secure import SecuredData
+
     return SecuredData(properties)
 
 
