@@ -45,7 +45,9 @@ class ConnectService:
     """Serves it in a thread, for as long as the block."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._settings = ServiceSettings(bootstrap, str(folder / "checkpoints"), folder)
+        self._settings = ServiceSettings(
+            bootstrap, str(folder / "checkpoints"), folder, allow_code=True
+        )
         self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None

@@ -5,6 +5,7 @@ import logging
 import signal
 from functools import partial
 
+from barnabas.connect.open_cluster import warn_if_open
 from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.router import Router
@@ -30,6 +31,7 @@ async def serve(settings: ServiceSettings) -> int:
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, note, each)
     async with StateTopics(settings) as topics:
+        await warn_if_open(settings)
         await _serve(settings, topics, interrupted)
     return received[0]
 

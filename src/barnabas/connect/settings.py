@@ -49,6 +49,10 @@ class ServiceSettings:
     max_body_bytes: int = 1 << 20
     security: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Encryption and sign-in by Kafka's names of settings."""
+    allow_code: bool = False
+    """Whether connectors may have SQL, classes and Spark settings (`code_settings`)."""
+    instances: tuple[str, ...] = ()
+    """URLs of all instances, to which requests may be passed on (`known_instances`)."""
 
     @property
     def logs(self) -> Path:
