@@ -106,6 +106,10 @@ def run(
             show_default=False,
         ),
     ] = None,
+    public_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Other host name of the REST API; may be repeated."),
+    ] = None,
     report: Report = True,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
@@ -163,6 +167,7 @@ def run(
             security=config.security_settings,
             allow_code=allow_code,
             instances=known,
+            public_hosts=tuple(public_host or ()),
         )
         try:
             received = run_async(serve(settings))
