@@ -87,7 +87,7 @@ class ApiInstance:
 
 @asynccontextmanager
 async def api_instance(bootstrap: str, folder: Path) -> AsyncIterator[ApiInstance]:
-    settings = ServiceSettings(bootstrap, str(folder / "checkpoints"), folder)
+    settings = ServiceSettings(bootstrap, str(folder / "checkpoints"), folder, allow_code=True)
 
     goes_on, hangs = asyncio.Event(), asyncio.Event()
     goes_on.set()

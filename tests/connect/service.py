@@ -33,7 +33,16 @@ class Service:
         self.checkpoints = folder / "checkpoints"
         command = [sys.executable, "-m", "barnabas", "connect", "run", "--bootstrap", bootstrap]
         command += ["--port", "0", "--checkpoints", str(self.checkpoints)]
-        command += ["--pipelines", str(folder), "--master", "local[2]", "--conf", _QUICK, *options]
+        command += [
+            "--pipelines",
+            str(folder),
+            "--master",
+            "local[2]",
+            "--conf",
+            _QUICK,
+            "--allow-code",
+        ]
+        command += options
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder

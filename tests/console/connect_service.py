@@ -13,6 +13,7 @@ from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
 from barnabas.connect.state.state_topics import StateTopics
+from barnabas.web.page_guard import known_hosts
 from barnabas.web.server import HttpServer, ServerLimits
 from tests.support.wait import wait_until, wait_until_async
 
@@ -45,7 +46,9 @@ class ConnectService:
     """Serves it in a thread, for as long as the block."""
 
     def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._settings = ServiceSettings(bootstrap, str(folder / "checkpoints"), folder)
+        self._settings = ServiceSettings(
+            bootstrap, str(folder / "checkpoints"), folder, allow_code=True
+        )
         self._thread = Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ending: asyncio.Event | None = None
@@ -65,7 +68,7 @@ class ConnectService:
     async def _serve(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         limits = ServerLimits(body_bytes=1_000_000, keeps_connections=True)
-        server = HttpServer(error_answer, limits, guards_pages=True)
+        server = HttpServer(error_answer, limits, guard=known_hosts((), "--public-host"))
         port = await server.listen("127.0.0.1", 0)
         url = f"http://127.0.0.1:{port}"
         async with StateTopics(self._settings) as topics:

@@ -360,6 +360,7 @@ def test_read_only_masked_and_audited(
         (("--listen", "localhost:99999"), "expected HOST:PORT"),
         (("--certificate", "x.pem"), "--key"),
         (("--mask", "orders"), "TOPICS:PART"),
+        (("--sign-in", "--audit-topic", "audit"), "sasl.username and sasl.password of a user"),
     ],
 )
 def test_a_console_that_makes_no_sense_does_not_start(options: tuple[str, ...], said: str) -> None:

@@ -1,6 +1,7 @@
 """What a search looks for, and that no code is run for it."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from barnabas.console.messages.expression import expression_test, text_test
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
+from tests.support.steps import at_most_steps
 
 
 def message(value: Any = None, key: bytes | None = b"ada", **more: Any) -> Message:
@@ -109,3 +111,36 @@ def test_words_are_looked_for_everywhere(query: str) -> None:
 def test_words_beyond_ascii_know_upper_case() -> None:
     assert text_test("ÄRGER")(message("ärger".encode()))
     assert not text_test("ÄRGER")(message(b"\xff\xfe"))
+
+
+@pytest.mark.parametrize("of", ["[key]", "value", "headers", "null", "7"])
+def test_functions_of_text_give_null_for_anything_else(of: str) -> None:
+    assert expression_test(f"lower({of}) == null")(ORDER)
+    assert expression_test(f'startswith({of}, "a") == null')(ORDER)
+    assert expression_test(f"endswith(key, {of}) == null")(ORDER)
+
+
+@pytest.mark.parametrize("call", ['contains(null, "a")', 'contains(7, "7")', "contains(key, [1])"])
+def test_only_text_lists_and_objects_contain_something(call: str) -> None:
+    assert expression_test(f"{call} == null")(ORDER)
+    assert not expression_test("contains(value, [1])")(ORDER)
+
+
+def test_nothing_that_is_nested_grows() -> None:
+    """Each level of `lower([x, x])` doubled the text of the one before: 229 characters, 512 MiB."""
+    text = "text"
+    for _ in range(12):
+        text = f"lower([{text}, {text}])" if len(text) < 900 else f"lower([{text}])"
+    tracemalloc.start()
+    try:
+        assert not expression_test(f'contains({text}, "x")')(message(b"x" * 100_000))
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_part_of_a_record_is_decoded_once() -> None:
+    many = message(b"x", headers=tuple((f"h{number}", b"y" * 10_000) for number in range(100)))
+    text = " or ".join(['headers.missing == "z"'] * 70)
+    with at_most_steps(30_000):
+        assert not expression_test(text)(many)

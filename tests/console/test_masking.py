@@ -4,12 +4,15 @@ import json
 
 import pytest
 
+from barnabas.console.api.connectors import shown_connector
+from barnabas.console.api.dead_letters import is_asked_for
 from barnabas.console.messages.expression import text_test
 from barnabas.console.messages.masking import MASK, Masks, parse_mask
 from barnabas.console.messages.ranges import Found
 from barnabas.console.messages.search import _matching
 from barnabas.console.messages.view import View
 from barnabas.console.schemas.decoding import Schemas
+from barnabas.dead_letters.letters import letter_of
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
@@ -72,3 +75,79 @@ def test_a_search_does_not_tell_what_is_masked() -> None:
 def test_a_rule_that_is_none(text: str) -> None:
     with pytest.raises(InvalidArgument, match="TOPICS:PART"):
         parse_mask(text)
+
+
+# -- what quotes a record elsewhere ----------------------------------------------------------------
+
+
+def letter(origin: str = "payments-eu", prefix: str = "dead-letter.") -> Message:
+    """A payment that was given up; its topic has no rules."""
+    said = {"topic": origin, "partition": "0", "offset": "5", "reason": "card 4111 is blocked"}
+    headers = tuple((f"{prefix}{name}", text.encode()) for name, text in said.items())
+    return PAYMENT._replace(topic="given-up", headers=(*PAYMENT.headers, *headers))
+
+
+@pytest.mark.parametrize("prefix", ["dead-letter.", "__connect.errors."])
+@pytest.mark.parametrize("part", ["$.card.number", "value"])
+def test_a_dead_letter_is_masked_as_the_topic_it_came_from(part: str, prefix: str) -> None:
+    masks = Masks([parse_mask(f"payments*:{part}")])
+    seen = View(masks, Schemas(None)).of(letter(prefix=prefix))
+    assert seen.value == MASK.encode()
+    assert seen.key == b"4111", "no rule is about keys"
+    headers = dict(seen.headers)
+    assert headers[f"{prefix}reason"] == MASK.encode()
+    assert headers[f"{prefix}topic"] == b"payments-eu"
+    assert headers["trace"] == b"1"
+    assert masks.cover_record(letter(prefix=prefix))
+
+
+def test_keys_and_headers_of_dead_letters() -> None:
+    masks = Masks([parse_mask("payments*:key"), parse_mask("payments*:header.auth")])
+    seen = masks.apply(letter())
+    assert (seen.key, seen.value) == (MASK.encode(), PAYMENT.value)
+    assert dict(seen.headers)["auth"] == MASK.encode()
+    hidden = Masks([parse_mask("given-up:headers"), parse_mask("payments*:key")]).apply(letter())
+    assert hidden.key == MASK.encode(), "what a rule hides decides all the same"
+
+
+def test_dead_letters_of_other_topics_are_shown() -> None:
+    masks = Masks([parse_mask("payments*:value")])
+    assert masks.apply(letter(origin="orders")) == letter(origin="orders")
+    assert not masks.cover_record(letter(origin="orders"))
+
+
+def test_the_filter_by_reason_does_not_tell_a_reason_that_is_masked() -> None:
+    masks = Masks([parse_mask("payments*:$.card.number")])
+    hidden, open_one = letter_of(letter()), letter_of(letter(origin="orders"))
+    assert not is_asked_for(hidden, "4111", masks)
+    assert is_asked_for(open_one, "4111", masks)
+    assert is_asked_for(hidden, None, masks)
+    assert is_asked_for(hidden, "4111", Masks([]))
+
+
+TRACE = (
+    "Traceback (most recent call last):\n  File\nbarnabas.errors.InvalidValue: card 4111 is blocked"
+)
+
+
+def error_of(topics: list[str], config: dict[str, str], *rules: str) -> str:
+    status = {"connector": {"state": "FAILED", "trace": TRACE}, "tasks": []}
+    found = {"info": {"config": config}, "status": status}
+    shown = shown_connector("sink", found, topics, Masks(map(parse_mask, rules)))
+    return str(shown["error"])
+
+
+@pytest.mark.parametrize(
+    ("topics", "config"),
+    [(["orders", "payments-eu"], {}), ([], {"topics": "orders, payments-eu"}), ([], {})],
+)
+def test_the_trace_of_a_connector_does_not_quote_what_is_masked(
+    topics: list[str], config: dict[str, str]
+) -> None:
+    seen = error_of(topics, config, "payments*:$.card.number")
+    assert seen == f"barnabas.errors.InvalidValue: {MASK}"
+
+
+def test_other_traces_are_shown() -> None:
+    assert error_of(["orders"], {}, "payments*:value") == TRACE
+    assert error_of([], {}) == TRACE

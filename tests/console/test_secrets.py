@@ -7,7 +7,7 @@ import pytest
 from barnabas.console.access.audit import _without, audited
 from barnabas.console.answers import ApiError
 from barnabas.console.api.connector_changes import settings_after
-from barnabas.console.api.connectors import _connector
+from barnabas.console.api.connectors import shown_connector
 from barnabas.console.api.endpoints import ENDPOINTS
 from barnabas.console.messages.masking import Masks, parse_mask
 from barnabas.security.secret_settings import HIDDEN, is_secret, shown_setting, without_credentials
@@ -51,7 +51,7 @@ def test_a_connector_is_shown_without_its_secrets() -> None:
         "key.converter": "StringConverter",
     }
     status = {"tasks": [{"id": 0, "trace": "no answer of mongodb://ada:hunter2@db/"}]}
-    shown = _connector("sink", {"info": {"config": config}, "status": status}, [])
+    shown = shown_connector("sink", {"info": {"config": config}, "status": status}, [], NO_MASKS)
     assert "hunter2" not in str(shown)
     assert shown["config"]["key.converter"] == "StringConverter"
     assert shown["config"]["servers"] == "http://(hidden)@search:9200"
@@ -115,7 +115,9 @@ SQL = "INSERT INTO s SELECT * FROM t WITH (url='postgresql://ada:7f3a@db/shop', 
 
 def test_secrets_inside_texts_are_neither_shown_nor_audited() -> None:
     status = {"tasks": [{"id": 0, "trace": "wrong: 9b2c"}]}
-    shown = _connector("sink", {"info": {"config": {"pipeline.sql": SQL}}, "status": status}, [])
+    shown = shown_connector(
+        "sink", {"info": {"config": {"pipeline.sql": SQL}}, "status": status}, [], NO_MASKS
+    )
     arguments = {"name": "sink", "config": {"pipeline.sql": SQL, "retries": 3}, "like": None}
     audit = audited(BY_NAME["change_connector"], arguments, NO_MASKS)
     assert audit["config"] == {**shown["config"], "retries": 3}

@@ -1,6 +1,7 @@
 """Users sign in as users of the cluster, whose access rules decide."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,37 @@ def sign_in(console: ConsoleProcess, user: str, password: str) -> int:
         console.cookie = cookie.partition(";")[0]
         assert json.loads(answer)["user"] == user
     return status
+
+
+def test_users_can_not_forge_the_audit_topic(tmp_path: Path) -> None:
+    """The console writes it with its own credentials, and lets nobody write it."""
+    with barnabas.Cluster(secure=True) as cluster:
+        servers = cluster.bootstrap_servers
+        cluster.add_user("ada", PASSWORD)
+        with barnabas.Admin(servers, security=cluster.security) as admin:
+            for topic in ("audit", "orders"):
+                admin.create_topic(topic, partitions=1)
+            admin.create_acls([AclBinding("User:ada", "ALL", "TOPIC", "orders")])
+        config = tmp_path / "client.properties"
+        config.write_text("".join(f"{name}={text}\n" for name, text in cluster.security.items()))
+        options = ("--sign-in", "--command-config", str(config), "--audit-topic", "audit")
+        message = {"value": "forged"}
+        with ConsoleProcess(servers, tmp_path / "log", *options) as console:
+            assert sign_in(console, "ada", PASSWORD) == 200
+            console.change("POST", "/api/topics/orders/messages", message)
+            status, _, body = console.try_change("POST", "/api/topics/audit/messages", message)
+            assert (status, b"audit topic" in body) == (403, True)
+            again = "/api/topics/orders/messages/0/0/send-again"
+            status, _, body = console.try_change("POST", again, {"to": "audit"})
+            assert (status, b"audit topic" in body) == (403, True)
+        with barnabas.Consumer(
+            servers, "audit", security=cluster.security, value_format="json", start="earliest"
+        ) as consumer:
+            entries = list(islice(consumer, 2))
+        assert [(each.key, each.value["outcome"]) for each in entries] == [
+            (b"ada", "asked"),
+            (b"ada", "done"),
+        ]
 
 
 def test_each_user_sees_and_changes_what_the_rules_allow(tmp_path: Path) -> None:

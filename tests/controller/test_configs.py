@@ -215,3 +215,15 @@ def test_settings_of_a_listener(image: MetadataImage) -> None:
         change(image, ONE, ("listener.name.clients.retention.ms", OPERATION_SET, "1"))
     with pytest.raises(Refusal, match="can't be changed while the broker runs"):
         change(image, ONE, ("listener.name.clients.ssl.client.auth", OPERATION_SET, "none"))
+
+
+def test_what_is_appended_does_not_grow_beyond_what_an_answer_can_carry(
+    image: MetadataImage,
+) -> None:
+    name = "follower.replication.throttled.replicas"
+    half = ",".join(f"{number}:1" for number in range(10_000, 14_000))
+    change(image, T, (name, OPERATION_APPEND, half))
+    more = half.replace(":1", ":2")
+    with pytest.raises(Refusal, match="at most 32767 are allowed") as refused:
+        change(image, T, (name, OPERATION_APPEND, more))
+    assert refused.value.error_code is ErrorCode.INVALID_CONFIG

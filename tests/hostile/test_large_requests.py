@@ -138,7 +138,7 @@ def test_a_large_request_without_records_ends_the_connection(
     broker: BrokerProcess, client: RawClient
 ) -> None:
     with RawClient(broker.host, broker.port) as greedy:
-        greedy.send(DescribeGroupsRequest(["g" * 30_000_000]))
+        greedy.send(DescribeGroupsRequest(["g" * 30_000] * 1_000))
         assert greedy.is_closed()
     assert "DescribeGroupsRequest has 30" in broker.log.read_text()
     client.ask(_metadata(1))
@@ -224,3 +224,18 @@ def test_partitions_are_created_at_a_rate(make_broker: MakeBroker) -> None:
             return again.topics[0].error_code == ErrorCode.NONE
 
         wait_until(created, "the budget does not fill")
+
+
+def test_a_string_longer_than_the_protocol_has_ends_the_connection(
+    broker: BrokerProcess, client: RawClient
+) -> None:
+    """A pattern of two megabytes held the event loop for six seconds."""
+    header = struct.pack(">hhih", 66, 2, 1, -1) + b"\0"
+    filters = b"\1\1" + struct.pack(">q", -1)
+    pattern = b"\x81\x89\x7a" + b"a" * 2_000_000
+    frame = header + filters + pattern + b"\0"
+    with RawClient(broker.host, broker.port) as greedy, Onlooker(broker) as onlooker:
+        greedy.send_bytes(struct.pack(">i", len(frame)) + frame)
+        assert greedy.is_closed()
+    assert "a string of 2000000 bytes is too long" in broker.log.read_text()
+    assert onlooker.longest_wait_s < 1.0

@@ -17,6 +17,7 @@ from barnabas.transactions import (
     TransactionDecision,
     TransactionShard,
 )
+from barnabas.transactions.admin import TransactionFilter
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import decode_image, decode_key
 from barnabas.transactions.transactions_image import TransactionsImage
@@ -241,9 +242,8 @@ class Shell:
 
     def listed(self, **filters: object) -> list[str]:
         request = ListTransactionsRequest(**filters)  # type: ignore[arg-type]
-        answer = self.shard.list_transactions(request, now_ms=self.now_ms)
-        assert answer.error_code == ErrorCode.NONE
-        return [each.transactional_id for each in answer.transaction_states]
+        listed = self.shard.list_transactions(TransactionFilter(request), now_ms=self.now_ms)
+        return [each.transactional_id for each in listed]
 
     # -- answers --------------------------------------------------------------------------------
 

@@ -1,5 +1,9 @@
 """DescribeTransactions and ListTransactions."""
 
+import pytest
+
+from barnabas.transactions.admin import TransactionFilter
+from barnabas.transactions.id_pattern import InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import TopicData, TransactionState
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
@@ -39,8 +43,8 @@ def several() -> Shell:
 
 def test_all_are_listed() -> None:
     shell = several()
-    answer = shell.shard.list_transactions(ListTransactionsRequest(), now_ms=shell.now_ms)
-    assert answer.transaction_states == [
+    wanted = TransactionFilter(ListTransactionsRequest())
+    assert shell.shard.list_transactions(wanted, now_ms=shell.now_ms) == [
         Listed("orders-1", 1_000, "Ongoing"),
         Listed("orders-2", 1_001, "CompleteCommit"),
         Listed("bills", 1_002, "Empty"),
@@ -67,16 +71,13 @@ def test_the_duration_counts_while_a_transaction_runs() -> None:
 
 def test_states_that_there_are_not() -> None:
     shell = several()
-    request = ListTransactionsRequest(state_filters=["Ongoing", "Sleeping", "PrepareEpochFence"])
-    answer = shell.shard.list_transactions(request, now_ms=shell.now_ms)
-    assert answer.unknown_state_filters == ["Sleeping"]
-    assert [each.transactional_id for each in answer.transaction_states] == ["orders-1"]
-    request = ListTransactionsRequest(state_filters=["Sleeping"])
-    answer = shell.shard.list_transactions(request, now_ms=shell.now_ms)
-    assert answer.transaction_states == []
+    states = ["Ongoing", "Sleeping", "PrepareEpochFence"]
+    wanted = TransactionFilter(ListTransactionsRequest(state_filters=states))
+    assert wanted.unknown_states == ["Sleeping"]
+    assert shell.listed(state_filters=states) == ["orders-1"]
+    assert shell.listed(state_filters=["Sleeping"]) == []
 
 
 def test_a_pattern_that_is_none() -> None:
-    request = ListTransactionsRequest(transactional_id_pattern="(")
-    answer = several().shard.list_transactions(request, now_ms=0)
-    assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    with pytest.raises(InvalidPattern):
+        TransactionFilter(ListTransactionsRequest(transactional_id_pattern="("))

@@ -76,3 +76,18 @@ def test_what_is_remembered_is_bounded() -> None:
         pattern.matches(chr(0x4E00 + number))
     assert len(pattern._remembered) <= 10_000
     assert pattern.matches("xaxaxa")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "".join(chr(0x100 + number % 5_000) for number in range(32_767)),
+        "[" + "a" * 32_000 + "]",
+        "|" * 32_767,
+        "a{0}" * 900,
+    ],
+    ids=["characters", "class", "alternatives", "repetitions"],
+)
+def test_a_long_pattern_is_refused_before_all_of_it_is_parsed(pattern: str) -> None:
+    with at_most_steps(40_000), pytest.raises(InvalidPattern):
+        IdPattern(pattern)

@@ -395,6 +395,8 @@ class Emitter:
         value = f"self.{f.attribute}"
         if f.is_array:
             self.encode_array(depth, f, scope, w, value)
+        elif f.type == "string" and f.name.endswith("ErrorMessage"):
+            self.write(depth, f, scope, w, "message", value)
         elif f.type in ("string", "bytes", "records"):
             self.write(depth, f, scope, w, f.type, value)
         elif f.is_basic:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.metrics.exposition import CONTENT_TYPE, Samples
 from barnabas.web.messages import Response
+from barnabas.web.page_guard import no_browsers
 from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
 from barnabas.web.server import HttpServer
 
@@ -17,7 +18,7 @@ class AppPages:
 
     def __init__(self, app: "App") -> None:
         self._app = app
-        self._server = HttpServer(text_refusal, PAGE_LIMITS)
+        self._server = HttpServer(text_refusal, PAGE_LIMITS, guard=no_browsers)
 
     async def start(self, host: str, port: int) -> int:
         """Listen, and return the port, which is a free one for 0."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from barnabas.connect.code_settings import code_refusal
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 from barnabas.spark.pipelines.connectors.pipeline_files import SQL, check_config
@@ -26,9 +27,16 @@ _EXCERPT = 300
 
 
 async def config_errors(
-    config: Mapping[str, str], folder: Path, limit_s: float = TIME_LIMIT_S
+    config: Mapping[str, str],
+    folder: Path,
+    limit_s: float = TIME_LIMIT_S,
+    *,
+    allow_code: bool = True,
 ) -> ConfigErrors:
     """What is wrong with settings; `folder` has the pipelines and classes of the service."""
+    refused = code_refusal(config, allow_code=allow_code)
+    if refused is not None:
+        return ConfigErrors({refused[0]: [refused[1]]})
     blamed = _runs_user_code(config)
     if blamed is None:
         return await asyncio.to_thread(check_config, config, folder)
@@ -38,11 +46,15 @@ async def config_errors(
     return ConfigErrors(found)
 
 
-async def config_validation(plugin: str, config: Mapping[str, str], folder: Path) -> dict[str, Any]:
+async def config_validation(
+    plugin: str, config: Mapping[str, str], folder: Path, *, allow_code: bool = True
+) -> dict[str, Any]:
     """The settings of a plugin with what is wrong with them; raises `InvalidArgument`."""
-    if _runs_user_code(config) is None:
+    is_refused = code_refusal(config, allow_code=allow_code) is not None
+    if _runs_user_code(config) is None and not is_refused:
         return await asyncio.to_thread(validated, plugin, config, folder)
-    return with_errors(plugin, config, (await config_errors(config, folder)).found)
+    errors = await config_errors(config, folder, allow_code=allow_code)
+    return with_errors(plugin, config, errors.found)
 
 
 def _runs_user_code(config: Mapping[str, str]) -> str | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.backoff import Backoff
+from barnabas.connect.code_settings import check_code, code_refusal
 from barnabas.connect.driver.driver_process import DriverProcess
 from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings
@@ -133,11 +134,13 @@ class Runner:
         self, config: Mapping[str, str], start: Offsets | None, changed: Iterable[str]
     ) -> None:
         """Raise unless a connector reads these topics, and can be reset and begin at `start`."""
+        check_code(config, allow_code=self._settings.allow_code)
         told = {"config": dict(config), "start": start, "changed": sorted(changed)}
         await self._ask_shared({"do": "check_reset", **told})
 
     async def reset(self, name: str, config: Mapping[str, str], start: Offsets | None) -> None:
         """Delete the checkpoints of a connector that does not run, if it can begin at `start`."""
+        check_code(config, allow_code=self._settings.allow_code)
         self._sent.pop(name, None)
         await self._ask_shared({"do": "reset", "config": dict(config), "start": start})
 
@@ -275,7 +278,9 @@ class Runner:
         runs = {
             name: each
             for name, each in wanted.items()
-            if each.target == "STARTED" and not each.is_reset_pending
+            if each.target == "STARTED"
+            and not each.is_reset_pending
+            and self._code_refusal(each) is None
         }
         for name in [each for each in self._sent if each not in runs]:
             key, _ = self._sent.pop(name)
@@ -290,6 +295,11 @@ class Runner:
                 own.add(key)
                 self._send(name, each, self._ensure(key, conf or {}))
         await asyncio.gather(*(self._end(key) for key in self._drivers if key not in own))
+
+    def _code_refusal(self, definition: Definition) -> str | None:
+        """Why it is not run. The record may be of anybody who can write the topic."""
+        refused = code_refusal(definition.config, allow_code=self._settings.allow_code)
+        return None if refused is None else refused[1]
 
     async def _stop(self, name: str, driver: DriverProcess) -> None:
         """Until it copies nothing any more: only then it is said to be paused or stopped."""
@@ -338,6 +348,9 @@ class Runner:
             count = 1 if before is None else max(1, len(before.tasks))
             tasks = (TaskStatus("PAUSED"),) * count
             return ConnectorStatus("PAUSED", self._worker_id, tasks=tasks, topics=topics)
+        refusal = self._code_refusal(definition)
+        if refusal is not None:
+            return ConnectorStatus("FAILED", self._worker_id, refusal, topics=topics)
         key = _driver_key(name, definition)
         if self._crashes[key, self._generation(name, definition)] >= _MOST_CRASHES:
             reason = (

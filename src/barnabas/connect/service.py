@@ -5,6 +5,7 @@ import logging
 import signal
 from functools import partial
 
+from barnabas.connect.open_cluster import warn_if_open
 from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.router import Router
@@ -12,6 +13,7 @@ from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
 from barnabas.connect.state.state_topics import StateTopics
+from barnabas.web.page_guard import known_hosts
 from barnabas.web.server import HttpServer, ServerLimits
 
 _log = logging.getLogger("barnabas.connect")
@@ -30,6 +32,7 @@ async def serve(settings: ServiceSettings) -> int:
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, note, each)
     async with StateTopics(settings) as topics:
+        await warn_if_open(settings)
         await _serve(settings, topics, interrupted)
     return received[0]
 
@@ -38,7 +41,8 @@ async def _serve(
     settings: ServiceSettings, topics: StateTopics, interrupted: asyncio.Event
 ) -> None:
     limits = ServerLimits(body_bytes=settings.max_body_bytes, keeps_connections=True)
-    server = HttpServer(error_answer, limits, guards_pages=True)
+    guard = known_hosts(settings.known_hosts, "--public-host")
+    server = HttpServer(error_answer, limits, guard=guard)
     port = await server.listen(settings.host, settings.port)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host  # IPv6, as in URLs
     worker_id = f"{host}:{port}"

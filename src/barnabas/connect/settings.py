@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,19 @@ class ServiceSettings:
     max_body_bytes: int = 1 << 20
     security: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Encryption and sign-in by Kafka's names of settings."""
+    allow_code: bool = False
+    """Whether connectors may have SQL, classes and Spark settings (`code_settings`)."""
+    instances: tuple[str, ...] = ()
+    """URLs of all instances, to which requests may be passed on (`known_instances`)."""
+    public_hosts: tuple[str, ...] = ()
+    """Other names under which clients reach it."""
+
+    @property
+    def known_hosts(self) -> frozenset[str]:
+        """The names that a request may ask for."""
+        urls = (*self.instances, *([] if self.advertised is None else [self.advertised]))
+        named = (urlsplit(each).hostname or "" for each in urls)
+        return frozenset((self.host, *self.public_hosts, *named))
 
     @property
     def logs(self) -> Path:

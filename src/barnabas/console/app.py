@@ -50,6 +50,7 @@ def make_app(options: ConsoleOptions) -> Starlette:
             yield
         finally:
             await sessions.close()
+            await calls.close()
 
     oidc = [] if options.oidc is None else _oidc_routes(OidcRoutes(options.oidc, sessions))
     routes = [

@@ -36,8 +36,11 @@ class Calls:
         self._options = options
         self._sessions = sessions
         masks = Masks(options.masks)
-        self._audit = Audit(options.audit_topic, masks)
+        self._audit = Audit(options, masks)
         self._view = View(masks, Schemas(options.registry_url))
+
+    async def close(self) -> None:
+        await self._audit.close()
 
     def answer(self, endpoint: Endpoint) -> Answer:
         """The function that answers a call."""
@@ -65,6 +68,8 @@ class Calls:
                 "this console is read-only",
                 "Start another one without --read-only to make changes.",
             )
+        if is_change:
+            self._audit.check(arguments)
         await session.cluster.ready()
         call = Call(self._options, session.cluster, arguments, self._view)
         if not is_change:
@@ -72,12 +77,12 @@ class Calls:
         return await self._change(endpoint, session, call)
 
     async def _change(self, endpoint: Endpoint, session: Session, call: Call) -> Any:
-        who = (session.cluster, session.user, endpoint, dict(call.arguments))
+        who = (session.user, endpoint, dict(call.arguments))
         await self._audit.record(*who, "asked")
         try:
             value = await endpoint.handler(call)
         except (ApiError, BarnabasError) as error:
-            with suppress(BarnabasError):  # the failure itself matters more
+            with suppress(ApiError, BarnabasError):  # the failure itself matters more
                 await self._audit.record(*who, f"failed: {error}")
             raise
         _log.info("%s by %s", endpoint.operation, session.user or "the console's user")

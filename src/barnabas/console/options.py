@@ -63,6 +63,20 @@ class ConsoleOptions:
                 f"{self.mechanism}; use {', '.join(MECHANISMS)} in the configuration"
             )
 
+        if self.audit_topic is not None and self.sign_in and not self._has_credentials:
+            raise InvalidArgument(
+                "--audit-topic: the console writes it as itself, so that users can't; add "
+                "sasl.username and sasl.password of a user that may write the topic to the "
+                "configuration (--command-config)"
+            )
+
+    @property
+    def _has_credentials(self) -> bool:
+        """Whether the console itself can sign in where its users do."""
+        return any(
+            name.startswith("sasl.") and name not in _MECHANISM_NAMES for name in self.security
+        )
+
     @property
     def mechanism(self) -> str:
         """By which users sign in, unless they choose another one."""

@@ -26,6 +26,7 @@ from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
 from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import ConfigRecord
+from barnabas.wire.primitives import MAX_STRING_BYTES
 
 SOURCE_TOPIC = 1
 SOURCE_DYNAMIC_BROKER = 2
@@ -138,6 +139,12 @@ def check_topic_config(name: str, value: str | None) -> str:
 def _checked(config: ConfigDef, value: str | None) -> str:
     if value is None:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"{config.name} needs a value")
+    size = len(value.encode())
+    if size > MAX_STRING_BYTES:  # no answer could carry it; what is appended adds up
+        raise Refusal(
+            ErrorCode.INVALID_CONFIG,
+            f"{config.name} would have {size} bytes, at most {MAX_STRING_BYTES} are allowed",
+        )
     try:
         config.parse(value)
     except InvalidConfigError as error:
@@ -360,9 +367,11 @@ def _changed(config: ConfigDef, change: ConfigChange, in_force: str | None) -> s
     items = _items(in_force)
     given = _items(change.value)
     if change.operation == OPERATION_APPEND:
-        items += [item for item in given if item not in items]
+        present = frozenset(items)
+        items += [item for item in given if item not in present]
     else:
-        items = [item for item in items if item not in given]
+        removed = frozenset(given)
+        items = [item for item in items if item not in removed]
     return _checked(config, ",".join(items))
 
 

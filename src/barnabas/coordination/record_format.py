@@ -1,7 +1,8 @@
 """The format of coordinators' records: an int16 version, then a message in that version."""
 
 from barnabas.wire.message import Message
-from barnabas.wire.primitives import INT16, Writer
+from barnabas.wire.primitives import INT16
+from barnabas.wire.stored import StoredWriter
 
 
 class CorruptRecord(Exception):  # noqa: N818 - says what the bytes are
@@ -9,7 +10,7 @@ class CorruptRecord(Exception):  # noqa: N818 - says what the bytes are
 
 
 def encode(message: Message, version: int) -> bytes:
-    writer = Writer()
+    writer = StoredWriter()
     writer.buffer += INT16.pack(version)
     message.encode(writer, version)
     return writer.getvalue()

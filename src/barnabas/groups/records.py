@@ -56,7 +56,8 @@ from barnabas.wire.messages.share_group_records import (
     ShareGroupTargetAssignmentMetadataKey,
     ShareGroupTargetAssignmentMetadataValue,
 )
-from barnabas.wire.primitives import ZERO_UUID, Reader, WireError
+from barnabas.wire.primitives import ZERO_UUID, WireError
+from barnabas.wire.stored import StoredReader
 
 _OFFSET_KEY_VERSION = 1
 _OFFSET_VALUE_VERSION = 3
@@ -165,7 +166,7 @@ def decode_record(key: bytes, value: bytes | None) -> DecodedRecord | None:
 
 def decode_key(key: bytes) -> Message | None:
     """The decoded key; None for a kind of record that is not served here."""
-    reader = Reader(key)
+    reader = StoredReader(key)
     try:
         version = reader.int16()
         kind = _KEYS.get(version)
@@ -183,7 +184,7 @@ def decode_group(value: bytes) -> GroupMetadataValue:
 
 
 def _decode(kind: type[MessageT], value: bytes) -> MessageT:
-    reader = Reader(value)
+    reader = StoredReader(value)
     try:
         version = reader.int16()
         if not kind.MIN_VERSION <= version <= kind.MAX_VERSION:

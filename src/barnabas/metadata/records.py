@@ -26,7 +26,8 @@ from barnabas.wire.messages.metadata_records import (
     UnregisterBrokerRecord,
     UserScramCredentialRecord,
 )
-from barnabas.wire.primitives import Buffer, Reader, WireError, Writer
+from barnabas.wire.primitives import Buffer, WireError
+from barnabas.wire.stored import StoredReader, StoredWriter
 
 SecurityRecord = (
     UserScramCredentialRecord
@@ -62,7 +63,7 @@ _TYPES: dict[int, type[MetadataRecord]] = {
 
 def encode_metadata_record(record: MetadataRecord) -> bytes:
     """The value under which `record` is kept, in the newest version of its type."""
-    w = Writer()
+    w = StoredWriter()
     w.uvarint(_FRAME_VERSION)
     w.uvarint(record.RECORD_TYPE)
     w.uvarint(record.MAX_VERSION)
@@ -72,7 +73,7 @@ def encode_metadata_record(record: MetadataRecord) -> bytes:
 
 def decode_metadata_record(value: Buffer) -> MetadataRecord:
     """Read what `encode_metadata_record` wrote, in any version of its type."""
-    r = Reader(value)
+    r = StoredReader(value)
     frame_version, record_type, version = r.uvarint(), r.uvarint(), r.uvarint()
     known = _TYPES.get(record_type)
     if frame_version != _FRAME_VERSION or known is None or version > known.MAX_VERSION:

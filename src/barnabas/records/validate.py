@@ -25,6 +25,7 @@ from barnabas.records.batch import (
 from barnabas.records.check import FoundRecord, RecordSummary, check_records, find_records
 from barnabas.records.compression import Compression, inspect
 from barnabas.records.decode import MIN_BATCH_LENGTH, MIN_RECORD_SIZE
+from barnabas.records.decompression_budget import DecompressionBudget, OverBudget
 from barnabas.records.errors import (
     CorruptBatch,
     CorruptPayload,
@@ -40,22 +41,27 @@ _MAX_COMPRESSION = max(Compression)
 _FRAME = Struct(">8xi4xb")
 
 
+CheckedBatch = tuple[BatchHeader, RecordSummary]
+
+
 def validate_batch(
-    records: memoryview, *, max_batch_bytes: int, max_decompressed_bytes: int
-) -> tuple[BatchHeader, RecordSummary]:
+    records: memoryview,
+    *,
+    max_batch_bytes: int,
+    max_decompressed_bytes: int,
+    budget: DecompressionBudget | None = None,
+) -> CheckedBatch:
     """The header of the only batch in `records`, and the summary of its records.
 
     A producer sends exactly one batch for a partition, and Kafka refuses more. The header's
-    `max_timestamp` may differ from the records'. Raises `InvalidBatch`.
+    `max_timestamp` may differ from the records'. Raises `InvalidBatch`, or `OverBudget`.
     """
     return _plain_batch(records, max_batch_bytes) or _examine(
-        records, max_batch_bytes, max_decompressed_bytes
+        records, max_batch_bytes, max_decompressed_bytes, budget
     )
 
 
-def _plain_batch(
-    records: memoryview, max_batch_bytes: int
-) -> tuple[BatchHeader, RecordSummary] | None:
+def _plain_batch(records: memoryview, max_batch_bytes: int) -> CheckedBatch | None:
     """The fast path for a valid batch without special features, as nearly all are.
 
     Checks all fields together; `None` if the batch needs the separate checks.
@@ -88,8 +94,11 @@ def _plain_batch(
 
 
 def _examine(
-    records: memoryview, max_batch_bytes: int, max_decompressed_bytes: int
-) -> tuple[BatchHeader, RecordSummary]:
+    records: memoryview,
+    max_batch_bytes: int,
+    max_decompressed_bytes: int,
+    budget: DecompressionBudget | None,
+) -> CheckedBatch:
     """Each check separately, so that a refusal has a reason."""
     header = _check_frame(records)
     if header.size > max_batch_bytes:
@@ -103,6 +112,8 @@ def _examine(
     try:
         if header.compression == Compression.NONE:
             return header, _check_payload(header, HEADER_SIZE, records)
+        if budget is not None:
+            return header, _within(budget, header, records, max_decompressed_bytes)
         look = partial(_check_payload, header, 0)
         summary = inspect(header.compression, records[HEADER_SIZE:], max_decompressed_bytes, look)
         return header, summary
@@ -116,6 +127,27 @@ def _examine(
         raise InvalidBatch(ErrorCode.INVALID_TIMESTAMP, str(overflow)) from overflow
     except CorruptBatch as corrupt:
         raise _invalid(str(corrupt)) from corrupt
+
+
+def _within(
+    budget: DecompressionBudget, header: BatchHeader, records: memoryview, limit: int
+) -> RecordSummary:
+    """Decompress no more than the budget has left, and check the records."""
+    affordable = min(limit, budget.left)
+    if affordable <= 0:
+        raise OverBudget
+
+    def look(payload: Buffer) -> RecordSummary:
+        budget.use(len(payload))
+        return _check_payload(header, 0, payload)
+
+    try:
+        return inspect(header.compression, records[HEADER_SIZE:], affordable, look)
+    except DecompressionBomb:
+        budget.use(affordable)
+        if affordable == limit:
+            raise
+        raise OverBudget from None
 
 
 def _check_payload(header: BatchHeader, at: int, payload: Buffer) -> RecordSummary:

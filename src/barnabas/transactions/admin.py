@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
+from barnabas.transactions.id_pattern import IdPattern
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import TxnState
@@ -10,10 +10,7 @@ from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import TopicData
 from barnabas.wire.messages.describe_transactions import TransactionState as DescribedTransaction
-from barnabas.wire.messages.list_transactions import (
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
+from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 
@@ -37,34 +34,38 @@ def describe(transactional_id: str, transaction: Transaction | None) -> Describe
     )
 
 
-def list_transactions(
-    transactions: Iterable[Transaction], request: ListTransactionsRequest, now_ms: int
-) -> ListTransactionsResponse:
-    """The transactions that match all filters; unknown states are listed in the response."""
-    labels = {state.label for state in TxnState}
-    unknown = [name for name in request.state_filters if name not in labels]
-    try:
-        pattern = IdPattern(request.transactional_id_pattern or ".*")
-    except InvalidPattern:
-        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-    response = ListTransactionsResponse(unknown_state_filters=unknown)
-    for transaction in transactions:
-        image = transaction.image
-        if image is None:
-            continue
-        if request.state_filters and image.state.label not in request.state_filters:
-            continue
-        if request.producer_id_filters and image.producer_id not in request.producer_id_filters:
-            continue
-        if not _lasts(image, request.duration_filter, now_ms):
-            continue
-        name = transaction.transactional_id
-        if request.transactional_id_pattern and not pattern.matches(name):
-            continue
-        response.transaction_states.append(
-            ListedTransaction(name, image.producer_id, image.state.label)
+class TransactionFilter:
+    """What a ListTransactions request asks for. It is made once for all shards: a request may have
+    as many filters as there are transactions."""
+
+    def __init__(self, request: ListTransactionsRequest) -> None:
+        """Raises `InvalidPattern`."""
+        labels = {state.label for state in TxnState}
+        self.unknown_states = [name for name in request.state_filters if name not in labels]
+        self._states = frozenset(request.state_filters)
+        self._producer_ids = frozenset(request.producer_id_filters)
+        self._duration_ms = request.duration_filter
+        wanted = request.transactional_id_pattern
+        self._pattern = IdPattern(wanted) if wanted else None
+
+    def matches(self, transactional_id: str, image: TransactionImage, now_ms: int) -> bool:
+        return (
+            (not self._states or image.state.label in self._states)
+            and (not self._producer_ids or image.producer_id in self._producer_ids)
+            and _lasts(image, self._duration_ms, now_ms)
+            and (self._pattern is None or self._pattern.matches(transactional_id))
         )
-    return response
+
+
+def list_transactions(
+    transactions: Iterable[Transaction], wanted: TransactionFilter, now_ms: int
+) -> list[ListedTransaction]:
+    """The transactions that match all filters."""
+    return [
+        ListedTransaction(name, image.producer_id, image.state.label)
+        for name, image in ((each.transactional_id, each.image) for each in transactions)
+        if image is not None and wanted.matches(name, image, now_ms)
+    ]
 
 
 def _lasts(image: TransactionImage, duration_filter_ms: int, now_ms: int) -> bool:

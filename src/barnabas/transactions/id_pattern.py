@@ -19,6 +19,8 @@ from collections.abc import Iterable
 
 _MAX_SIZE = 300
 """Repetitions are expanded, so `((a{99}){99}){99}` would have a million states."""
+_MAX_LENGTH = 4_000
+"""Characters, as those of a class have no states."""
 _MAX_DEPTH = 100
 _MAX_REMEMBERED = 10_000
 """How many steps of the deterministic automaton are cached before the cache is cleared."""
@@ -157,6 +159,10 @@ def _takes(taken: str | re.Pattern[str], character: str) -> bool:
 
 class _Parser:
     def __init__(self, pattern: str) -> None:
+        if len(pattern) > _MAX_LENGTH:
+            raise InvalidPattern(
+                f"the pattern has {len(pattern)} characters, at most {_MAX_LENGTH} are allowed"
+            )
         self._flags: re.RegexFlag = re.ASCII
         if pattern.startswith("(?i)"):
             pattern = pattern[4:]
@@ -164,6 +170,7 @@ class _Parser:
         self._pattern = pattern
         self._at = 0
         self._depth = 0
+        self._atoms = 0
 
     def parse(self) -> Alternatives:
         found = self._alternatives()
@@ -214,6 +221,9 @@ class _Parser:
         return repeated
 
     def _atom(self) -> str | re.Pattern[str] | Alternatives:
+        self._atoms += 1
+        if self._atoms > _MAX_SIZE:  # before each is compiled, which takes longer than all else
+            raise InvalidPattern("the pattern is too large")
         character = self._next()
         if character == "(":
             return self._group()

@@ -27,7 +27,8 @@ from barnabas.wire.messages.transaction_records import (
     TransactionLogKey,
     TransactionLogValue,
 )
-from barnabas.wire.primitives import Reader, WireError
+from barnabas.wire.primitives import WireError
+from barnabas.wire.stored import StoredReader
 
 _KEY_VERSION = 0
 _VALUE_VERSION = 1
@@ -66,7 +67,7 @@ def encode_image(image: TransactionImage) -> bytes:
 
 def decode_key(key: bytes) -> str | None:
     """The transactional id of the record; None for an unknown kind of record."""
-    reader = Reader(key)
+    reader = StoredReader(key)
     try:
         if reader.int16() != _KEY_VERSION:
             return None
@@ -76,7 +77,7 @@ def decode_key(key: bytes) -> str | None:
 
 
 def decode_image(value: bytes) -> TransactionImage:
-    reader = Reader(value)
+    reader = StoredReader(value)
     try:
         version = reader.int16()
         if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:

@@ -37,10 +37,7 @@ from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.describe_transactions import TransactionState
 from barnabas.wire.messages.end_txn import EndTxnRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
-from barnabas.wire.messages.list_transactions import (
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
+from barnabas.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 _MAX_RECORDS_PER_TICK = 500
 """If many ids expire at the same time, they are removed in several ticks."""
@@ -232,10 +229,10 @@ class TransactionShard:
         return admin.describe(transactional_id, self._transactions.get(transactional_id))
 
     def list_transactions(
-        self, request: ListTransactionsRequest, *, now_ms: int
-    ) -> ListTransactionsResponse:
+        self, wanted: admin.TransactionFilter, *, now_ms: int
+    ) -> list[ListedTransaction]:
         """The transactions of this shard; the caller concatenates those of all shards."""
-        return admin.list_transactions(self._transactions.values(), request, now_ms)
+        return admin.list_transactions(self._transactions.values(), wanted, now_ms)
 
     # -- markers --------------------------------------------------------------------------------
 

@@ -5,11 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
 from socket import socket
-from urllib.parse import urlsplit
 
 from barnabas.web.messages import HttpError, Request, Response
+from barnabas.web.page_guard import PageGuard
 
 _log = logging.getLogger(__name__)
 _MAX_DIGITS = 18
@@ -38,19 +37,22 @@ class ServerLimits:
 class HttpServer:
     """Serves until it is closed. `listen` takes the port, and `serve` begins to answer.
 
-    `refuse` makes the answer of an error. With `guards_pages`, requests that a browser sends for
-    pages of other sites are refused.
+    `refuse` makes the answer of an error. `guard` refuses requests that a browser sends for pages
+    of other sites.
     """
 
     def __init__(
-        self, refuse: Refuse, limits: ServerLimits | None = None, *, guards_pages: bool = False
+        self,
+        refuse: Refuse,
+        limits: ServerLimits | None = None,
+        *,
+        guard: PageGuard | None = None,
     ) -> None:
         self._refuse = refuse
         self._limits = limits or ServerLimits()
-        self._guards_pages = guards_pages
+        self._guard = guard
         self._handler: Handler | None = None
         self._servers: list[asyncio.Server] = []
-        self._is_local = False
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def listen(self, host: str, port: int) -> int:
@@ -59,9 +61,7 @@ class HttpServer:
             self._accept, host, port, limit=self._limits.head_bytes, start_serving=False
         )
         self._servers.append(server)
-        address, found = server.sockets[0].getsockname()[:2]
-        self._is_local = ip_address(address).is_loopback
-        return int(found)
+        return int(server.sockets[0].getsockname()[1])
 
     async def listen_on(self, sockets: Sequence[socket]) -> None:
         """Listen on sockets that are bound already."""
@@ -122,11 +122,11 @@ class HttpServer:
     async def _answer(self, request: Request) -> Response:
         assert self._handler is not None
         try:
-            is_foreign = self._guards_pages and self._is_foreign(request)
+            refusal = None if self._guard is None else self._guard(request.headers)
         except ValueError as error:
             return self._refuse(HTTPStatus.BAD_REQUEST, f"Host or Origin is wrong: {error}")
-        if is_foreign:
-            return self._refuse(HTTPStatus.FORBIDDEN, "requests of other web pages are refused")
+        if refusal is not None:
+            return self._refuse(HTTPStatus.FORBIDDEN, refusal)
         try:
             return await self._handler(request)
         except HttpError as error:
@@ -136,10 +136,6 @@ class HttpServer:
             return self._refuse(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log of the process has more"
             )
-
-    def _is_foreign(self, request: Request) -> bool:
-        is_elsewhere = _comes_from_elsewhere(request)
-        return is_elsewhere or (self._is_local and not _names_this_machine(request))
 
     async def _read(self, reader: asyncio.StreamReader) -> Request | None:
         try:
@@ -211,19 +207,3 @@ class HttpServer:
                 writer.write(part)
                 await writer.drain()
             await writer.drain()
-
-
-def _comes_from_elsewhere(request: Request) -> bool:
-    """Whether a browser sends it for a page of another site, which may want to do harm."""
-    origin = request.headers.get("origin")
-    return origin is not None and urlsplit(origin).netloc != request.headers.get("host")
-
-
-def _names_this_machine(request: Request) -> bool:
-    """Whether the host is an address or localhost: a page can give any other name to 127.0.0.1."""
-    host = urlsplit(f"//{request.headers.get('host', 'localhost')}").hostname or ""
-    try:
-        ip_address(host)
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-    return True

@@ -26,6 +26,9 @@ DEFAULT_MAX_ELEMENTS = 1_000_000
 
 ZERO_UUID = bytes(16)
 
+MAX_STRING_BYTES = 0x7FFF
+"""A string of the protocol, in every version; what may be longer is bytes or records."""
+
 _BY_REFERENCE = 4096
 """Records at least this long are handed to the socket as they are instead of being copied."""
 
@@ -39,6 +42,17 @@ class UnsupportedFieldError(WireError):
 
     def __init__(self, message: str, field: str, version: int) -> None:
         super().__init__(f"{message} version {version} can't carry {field}")
+
+
+def cut(text: str) -> str:
+    """As much of `text` as a string of the protocol can have."""
+    if len(text) <= MAX_STRING_BYTES // 4:
+        return text
+    return text.encode()[:MAX_STRING_BYTES].decode(errors="ignore")
+
+
+def _too_long(length: int) -> WireError:
+    return WireError(f"a string of {length} bytes is too long, {MAX_STRING_BYTES} are allowed")
 
 
 class Reader:
@@ -135,10 +149,14 @@ class Reader:
         length = self.uvarint()
         if length == 0:
             raise WireError("a string that must not be null is null")
+        if length > MAX_STRING_BYTES + 1:
+            raise _too_long(length - 1)
         return self._text(length - 1)
 
     def compact_nullable_string(self) -> str | None:
         length = self.uvarint()
+        if length > MAX_STRING_BYTES + 1:
+            raise _too_long(length - 1)
         return None if length == 0 else self._text(length - 1)
 
     # -- bytes (copied: they outlive the receive buffer) -------------------------------------------
@@ -282,8 +300,8 @@ class Writer:
         if value is None:
             raise WireError("a string that must not be null is null")
         data = value.encode()
-        if len(data) > 0x7FFF:
-            raise WireError(f"a string of {len(data)} bytes is too long")
+        if len(data) > MAX_STRING_BYTES:
+            raise _too_long(len(data))
         self.buffer += INT16.pack(len(data))
         self.buffer += data
 
@@ -297,6 +315,8 @@ class Writer:
         if value is None:
             raise WireError("a string that must not be null is null")
         data = value.encode()
+        if len(data) > MAX_STRING_BYTES:
+            raise _too_long(len(data))
         self.uvarint(len(data) + 1)
         self.buffer += data
 
@@ -305,6 +325,23 @@ class Writer:
             self.buffer.append(0)
         else:
             self.compact_string(value)
+
+    # -- error messages: they may quote what is as long as a string can be -----------------
+
+    def message(self, value: str) -> None:
+        self.string(cut(value))
+
+    def nullable_message(self, value: str | None) -> None:
+        self.nullable_string(None if value is None else cut(value))
+
+    def compact_message(self, value: str) -> None:
+        self.compact_string(cut(value))
+
+    def compact_nullable_message(self, value: str | None) -> None:
+        if value is None:
+            self.buffer.append(0)
+        else:
+            self.compact_string(cut(value))
 
     # -- bytes -----------------------------------------------------------------------------------
 

@@ -383,3 +383,33 @@ def test_the_largest_timestamp_is_what_the_records_say(
     found = offset_at(client, topic, -3)
     expected = (times.index(max(times)), max(times)) if max(times) >= 0 else (-1, -1)
     assert (found.offset, found.timestamp) == expected
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_a_partition_that_is_named_twice(client: RawClient, topic: str, acks: int) -> None:
+    create_topic(client, topic, 2)
+    once = [PartitionProduceData(index, batch(b"a")) for index in (0, 1)]
+    one, other = (TopicProduceData(topic, partition_data=[data]) for data in once)
+    for topics, errors in (
+        ([TopicProduceData(topic, partition_data=[*once, once[0]])], [42, 42, 42]),
+        ([one, other, one], [42, 42, 42]),
+        ([one, other], [0, 0]),
+    ):
+        response = client.ask(ProduceRequest(None, acks, 1000, topics), 9)
+        told = [each.error_code for part in response.responses for each in part.partition_responses]
+        assert told == errors
+    assert stored(client, topic) == [b"a"]
+
+
+def test_an_answer_names_so_many_records_in_all(client: RawClient, topic: str) -> None:
+    """A hundred small batches can have a million records that are refused."""
+    create_topic(client, topic, 3, message_timestamp_before_max_ms=str(HOUR_MS))
+    rows = [(1, None, b"", ())] * 6_000
+    records = bytes(encode_batch(rows, compression=Compression.ZSTD))
+    data = [PartitionProduceData(index, records) for index in range(3)]
+    response = client.ask(
+        ProduceRequest(None, 1, 1000, [TopicProduceData(topic, partition_data=data)]), 9
+    )
+    answers = response.responses[0].partition_responses
+    assert {each.error_code for each in answers} == {ErrorCode.INVALID_TIMESTAMP}
+    assert [len(each.record_errors) for each in answers] == [6_000, 4_000, 1]

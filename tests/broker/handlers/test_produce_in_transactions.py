@@ -33,11 +33,14 @@ class _Partition:
         self.log = SimpleNamespace(log_end_offset=10)
         self.limits = SimpleNamespace(compression=None)
 
+    def check(self, *_: Any) -> None:
+        """All batches are valid."""
+
     @property
     def high_watermark(self) -> int:
         return self.log.log_end_offset
 
-    def append(self, _records: Any, _now_ms: int, *, verified: bool) -> AppendInfo:
+    def append(self, _records: Any, _now_ms: int, *, verified: bool, **_: Any) -> AppendInfo:
         assert verified
         return AppendInfo(9, 9, -1, 0)
 
@@ -47,7 +50,7 @@ class _Node:
         self.loop = asyncio.get_running_loop()
         self.clock = Clock()
         self.transaction_verification = self
-        self.recompression = SimpleNamespace(queues={})
+        self.recompression = SimpleNamespace(passes=lambda *_: True, budget=None)
         self.partitions = SimpleNamespace(by_name={"t": partitions})
         self.image = SimpleNamespace(topics={}, topics_by_id={})
         self.lifecycle = SimpleNamespace(is_cut_off=False)

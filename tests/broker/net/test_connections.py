@@ -63,11 +63,13 @@ def test_api_versions_from_the_future(client: RawClient, version: int) -> None:
     assert client.ask(ApiVersionsRequest("raw", "1.0"), 4).error_code == 0
 
 
-@pytest.mark.parametrize("name", ["", "-x", "x ", "x\n", "é"])
+@pytest.mark.parametrize("name", ["", "-x", "x ", "x\n", "é", "x" * 201])
 def test_the_name_of_a_client_is_checked(client: RawClient, name: str) -> None:
     assert client.ask(ApiVersionsRequest(name, "1")).error_code == ErrorCode.INVALID_REQUEST
     assert client.ask(ApiVersionsRequest("x", name)).error_code == ErrorCode.INVALID_REQUEST
     assert client.ask(ApiVersionsRequest(name, name), 2).error_code == 0
+    longest = "x" * 200
+    assert client.ask(ApiVersionsRequest(longest, longest)).error_code == 0
 
 
 BAD_FRAMES = {

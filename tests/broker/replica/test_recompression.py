@@ -18,6 +18,7 @@ from barnabas.broker.replica.recompression import (
     COMPRESSION_FAILED,
     TOO_MANY_WAIT,
     NotCompressed,
+    PreparedBatch,
     Recompression,
 )
 from barnabas.broker.runtime.clock import Clock
@@ -137,6 +138,9 @@ class ManualThreads:
     def __init__(self) -> None:
         self.jobs: deque[Any] = deque()
 
+    def call_soon(self, _: Any) -> None:
+        raise AssertionError("nothing here is large")
+
     def run_in_executor(self, _: Any, work: Any) -> Any:
         callbacks: list[Any] = []
         job = SimpleNamespace(
@@ -160,13 +164,11 @@ class ManualThreads:
 
 def test_what_waits_is_limited() -> None:
     partition, other = gzip_partition(), gzip_partition()
-    seen: list[Buffer | NotCompressed] = []
+    seen: list[Buffer | PreparedBatch | NotCompressed] = []
     plain, done = batch(b"x" * 100), batch(b"y", compression=Compression.GZIP)
     threads: Any = ManualThreads()
     recompression = Recompression(threads, None, len(plain) * 2 + len(done))  # type: ignore[arg-type]
-    recompression.when_compressed(partition, done, seen.append)
-    assert seen == [done], "nothing to do"
-    seen.clear()
+    assert recompression.passes(partition, done), "nothing to do"
     for each in (plain, plain, done):
         recompression.when_compressed(partition, each, seen.append)
     assert not seen
@@ -175,10 +177,12 @@ def test_what_waits_is_limited() -> None:
     recompression.when_compressed(other, plain, seen.append)
     assert seen == [TOO_MANY_WAIT], "nothing of this partition waits"
     seen.clear()
+    assert not recompression.passes(partition, done), "others wait"
     threads.finish(threads.jobs[1])
+    threads.finish(threads.jobs[2])
     assert not seen, "the first is not done"
     threads.finish(threads.jobs[0])
-    stored = [each for each in seen[:3] if not isinstance(each, NotCompressed)]
+    stored = [each.batch for each in seen[:3] if isinstance(each, PreparedBatch)]
     assert [parse_header(each).compression for each in stored] == [1, 1, 1]
     assert seen[3:] == [TOO_MANY_WAIT]
     assert not recompression.queues
@@ -257,7 +261,7 @@ def test_a_failed_compression_refuses_its_batch_only(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     failing_recompression(monkeypatch)
-    seen: list[Buffer | NotCompressed] = []
+    seen: list[Buffer | PreparedBatch | NotCompressed] = []
     ready = batch(b"y", compression=Compression.GZIP)
 
     async def compress() -> Recompression:
@@ -273,10 +277,11 @@ def test_a_failed_compression_refuses_its_batch_only(
 
     assert not asyncio.run(compress()).queues
     compressed, failed, behind = seen
-    assert not isinstance(compressed, NotCompressed)
-    assert parse_header(compressed).compression == Compression.GZIP
+    assert isinstance(compressed, PreparedBatch)
+    assert parse_header(compressed.batch).compression == Compression.GZIP
     assert failed is COMPRESSION_FAILED
-    assert behind == ready
+    assert isinstance(behind, PreparedBatch)
+    assert behind.batch == ready
     (logged,) = caplog.records
     assert logged.getMessage() == "cannot compress a batch of t-0; it is refused"
     assert "codec is broken" in caplog.text

@@ -1,5 +1,6 @@
 """What clients may push when, which metrics are wanted of them, and what is kept of it."""
 
+import pickle
 from random import Random
 from typing import Any
 
@@ -251,3 +252,19 @@ def test_values_of_all_instances_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
     series.forget(bytes([0]))
     series.add(bytes([4]), "app", [point, point])
     assert series.left_out == 2
+
+
+def test_an_instance_keeps_no_names_that_its_client_has_chosen() -> None:
+    """There may be 16,384 of them, for a quarter of an hour."""
+    node = Node()
+    long = "x" * 30_000
+    client = Client(long, (long, long), "10.0.0.7", 4711)
+    node.subscribed(client)
+    before = memory_of(node.telemetry)
+    for _ in range(10):
+        node.subscribed(client._replace(client_id=long + "y"))
+    assert memory_of(node.telemetry) - before < 10 * 5_000
+
+
+def memory_of(telemetry: Telemetry) -> int:
+    return len(pickle.dumps(telemetry._instances))

@@ -273,6 +273,8 @@ def test_challenges_that_make_no_sense(challenge: bytes) -> None:
         b"p=tls-unique,,n=alice,r=nonce",
         b"n,a=bob,n=alice,r=nonce",
         b"n,b=alice,n=alice,r=nonce",
+        b"n,,n=" + b"a" * 10_000 + b",r=nonce",
+        b"n,,n=alice,r=nonce,x=" + b"y" * 10_000,
         b"\xff\xff",
     ],
 )

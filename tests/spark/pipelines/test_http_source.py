@@ -99,6 +99,19 @@ def test_idle_connections_take_no_more_than_their_share(
         listener.close()
 
 
+def test_web_pages_send_nothing_without_a_token(bootstrap: str, topic: str) -> None:
+    listener = HookListener(HookSettings(0, path="/hooks"), topic, ClusterAddress(bootstrap))
+    try:
+        page = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
+        assert post(listener.port, headers=page) == (
+            403,
+            {"error": "web pages may send hooks with a token only"},
+        )
+        assert post(listener.port, headers={})[0] == 200
+    finally:
+        listener.close()
+
+
 def test_what_is_wrong_is_refused(listener: HookListener) -> None:
     port = listener.port
     assert post(port, path="/hook") == (404, {"error": "hooks are at /hooks"})
@@ -113,6 +126,7 @@ def test_what_is_wrong_is_refused(listener: HookListener) -> None:
             b"POST /hooks HTTP/1.1\r\nAuthorization: Bearer s3cret\r\nContent-Length: 9\r\n\r\nhalf"
         )
     assert post(port)[0] == 200, "it goes on"
+    assert post(port, headers={**ALLOWED, "Origin": "https://shop.example"})[0] == 200
 
 
 def test_a_request_that_can_t_be_stored_is_not_acknowledged(

@@ -29,6 +29,9 @@ from barnabas.wire.messages.get_telemetry_subscriptions import GetTelemetrySubsc
 from barnabas.wire.messages.push_telemetry import PushTelemetryRequest
 
 _TELEMETRY = (GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY)
+_MAX_SOFTWARE = 200
+"""Characters of a name or version, which every connection keeps. Real ones
+have ten or twenty."""
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -55,7 +58,7 @@ def handler(
     ) -> ApiVersionsResponse:
         if context.version >= 3:
             names = (request.client_software_name, request.client_software_version)
-            if not all(_SOFTWARE.fullmatch(name) for name in names):
+            if not all(map(_is_software, names)):
                 return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
             context.connection.software = names
         if context.connection.peer is not None:
@@ -76,6 +79,11 @@ def handler(
         )
 
     return handle
+
+
+def _is_software(text: str) -> bool:
+    """By Kafka's rule, which has no limit; this one has."""
+    return len(text) <= _MAX_SOFTWARE and _SOFTWARE.fullmatch(text) is not None
 
 
 def _api_keys(routes: Iterable[Route[Any]]) -> list[ApiVersion]:

@@ -42,6 +42,7 @@ from barnabas.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from barnabas.wire.primitives import cut
 
 _OF_BROKER = (BROKER_RESOURCE, LOGGER_RESOURCE)
 _BY_ANY_NAME = {
@@ -169,17 +170,20 @@ def _entry(
     config: DescribedConfig, request: DescribeConfigsRequest
 ) -> DescribeConfigsResourceResult:
     is_sensitive = config.config.type is ConfigType.PASSWORD
+
+    def shown(value: str | None) -> str | None:
+        """The values in a node's file may be longer than an answer can carry."""
+        return None if is_sensitive or value is None else cut(value)
+
     return DescribeConfigsResourceResult(
         name=config.name,
-        value=None if is_sensitive else config.value,
+        value=shown(config.value),
         is_sensitive=is_sensitive,
         read_only=config.read_only,
         config_source=config.source,
         synonyms=(
             [
-                DescribeConfigsSynonym(
-                    synonym.name, None if is_sensitive else synonym.value, synonym.source
-                )
+                DescribeConfigsSynonym(synonym.name, shown(synonym.value), synonym.source)
                 for synonym in config.synonyms
             ]
             if request.include_synonyms

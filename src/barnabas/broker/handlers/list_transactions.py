@@ -4,7 +4,8 @@ from typing import Protocol
 
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.transactions.admin import list_transactions
+from barnabas.transactions.admin import TransactionFilter
+from barnabas.transactions.id_pattern import InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -26,13 +27,17 @@ def handle(
 
 def list_here(node: Needs, request: ListTransactionsRequest) -> ListTransactionsResponse:
     # A node without a shard checks the filters too.
-    response = list_transactions((), request, now_ms=0)
-    if response.error_code:
-        return response
+    try:
+        wanted = TransactionFilter(request)
+    except InvalidPattern:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    response = ListTransactionsResponse(unknown_state_filters=wanted.unknown_states)
     for shard in node.transactions.shards:
         if shard.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return ListTransactionsResponse(error_code=shard.error)
         if shard.error is ErrorCode.NONE:
-            found = shard.transactions.list_transactions(request, now_ms=shard.now_ms())
-            response.transaction_states += found.transaction_states
+            now_ms = shard.now_ms()
+            response.transaction_states += shard.transactions.list_transactions(
+                wanted, now_ms=now_ms
+            )
     return response

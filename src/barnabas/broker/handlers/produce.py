@@ -1,9 +1,12 @@
 """Produce, versions 3-13 (0-2 are advertised for clients that look for them, and refused).
 
 A batch is stored as it came, unless `compression.type` says otherwise: then a thread compresses it
-first (`recompression`). acks=0 gets no answer, and the connection is closed when something was
-refused, as there is no other way to report it; acks=1 is answered after the append; acks=all once
-the records are committed, and refused when fewer replicas than `min.insync.replicas` are in sync.
+first (`recompression`). A thread also checks compressed batches beyond what the event loop may
+decompress in one turn. A request that names a partition twice is refused, as in Kafka.
+
+acks=0 gets no answer, and the connection is closed when something was refused, as there is no other
+way to report it; acks=1 is answered after the append; acks=all once the records are committed, and
+refused when fewer replicas than `min.insync.replicas` are in sync.
 Clients do not write to internal topics.
 
 Before the first batch of a transaction is stored in a partition, the leader verifies it with the
@@ -21,16 +24,23 @@ from barnabas.broker.coordinator.transaction_verification import (
     TransactionVerification,
 )
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.replica.append_limits import MAX_RECORD_ERRORS
 from barnabas.broker.replica.leader_appender import AppendRefused
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partitions import Partitions, Replicas
-from barnabas.broker.replica.recompression import NotCompressed, Recompression
+from barnabas.broker.replica.recompression import (
+    NotCompressed,
+    PreparedBatch,
+    Recompression,
+)
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, Buffer, parse_header
+from barnabas.records.decompression_budget import OverBudget
 from barnabas.records.errors import InvalidBatch
+from barnabas.records.validate import CheckedBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -99,7 +109,21 @@ def _refusal(request: ProduceRequest, context: RequestContext) -> ErrorCode | No
         return ErrorCode.INVALID_REQUIRED_ACKS
     if request.transactional_id is not None and request.acks == 0:
         return ErrorCode.INVALID_REQUIRED_ACKS  # the client would not learn of a refused batch
+    if _names_a_partition_twice(request):
+        return ErrorCode.INVALID_REQUEST  # as in Kafka
     return None
+
+
+def _names_a_partition_twice(request: ProduceRequest) -> bool:
+    topics = request.topic_data
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return False
+    named = [
+        (topic.name, topic.topic_id, data.index)
+        for topic in topics
+        for data in topic.partition_data
+    ]
+    return len(set(named)) < len(named)
 
 
 def _partitions(node: Needs, topic: TopicProduceData) -> tuple[Replicas, ErrorCode]:
@@ -129,6 +153,8 @@ class _Production:
         self._waiting: Waiting = []
         self._waiting_batches = 0
         """Batches that wait for compression or for transaction verification."""
+        self._record_errors_left = MAX_RECORD_ERRORS
+        """How many more single records the answer may name."""
         self._answered: Future[ProduceResponse | None] | None = None
 
     def store(
@@ -145,11 +171,19 @@ class _Production:
             self._refuse(partition, data, answer, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             return
         recompression = self._node.recompression
-        if partition.limits.compression is None and not recompression.queues:
-            self._enlist(partition, data, answer)
-            return
-        self._waiting_batches += 1
         records = data.records
+        if recompression.passes(partition, records):
+            try:
+                checked = partition.appender.check(records, recompression.budget)
+            except InvalidBatch as error:
+                _refuse_invalid(answer, error)
+                return
+            except OverBudget:
+                pass  # a thread checks it
+            else:
+                self._enlist(partition, data, answer, checked)
+                return
+        self._waiting_batches += 1
         if records is not None:
             # The frame may be gone when the batch is refused; a refusal needs the header only.
             data.records = bytes(records[:HEADER_SIZE])
@@ -162,25 +196,32 @@ class _Production:
         partition: Partition,
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
-        records: Buffer | NotCompressed,
+        records: Buffer | PreparedBatch | NotCompressed,
     ) -> None:
         if isinstance(records, NotCompressed):
             answer.error_code = records.error_code
             if records.is_retriable:
                 self._refuse(partition, data, answer, records.error_code)
             answer.error_message = records.message
+        elif isinstance(records, PreparedBatch):
+            data.records = records.batch
+            self._enlist(partition, data, answer, records.checked)
         else:
             data.records = records
-            self._enlist(partition, data, answer)
+            self._enlist(partition, data, answer, None)
         self._one_done()
 
     def _enlist(
-        self, partition: Partition, data: PartitionProduceData, answer: PartitionProduceResponse
+        self,
+        partition: Partition,
+        data: PartitionProduceData,
+        answer: PartitionProduceResponse,
+        checked: CheckedBatch | None,
     ) -> None:
         transactional_id = self._request.transactional_id
         header = None if transactional_id is None else _header(data)
         if transactional_id is None or header is None or not header.is_transactional:
-            self._append(partition, data, answer)
+            self._append(partition, data, answer, checked)
             return
         before = self._waiting_batches
         self._waiting_batches += 1
@@ -190,7 +231,7 @@ class _Production:
             header.producer_id,
             header.producer_epoch,
             adds=self._context.version >= _ADDS_FROM,
-            done=partial(self._verified_in, partition, data, answer),
+            done=partial(self._verified_in, partition, data, answer, checked),
         )
         if self._waiting_batches > before:
             data.records = bytearray(data.records or b"")  # the frame is gone by then
@@ -200,10 +241,11 @@ class _Production:
         partition: Partition,
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
+        checked: CheckedBatch | None,
         error: ErrorCode,
     ) -> None:
         if error is ErrorCode.NONE:
-            self._append(partition, data, answer, verified=True)
+            self._append(partition, data, answer, checked, verified=True)
         else:
             for_client = _for_client(error, self._context.version)
             answer.error_code = for_client
@@ -222,6 +264,7 @@ class _Production:
         partition: Partition,
         data: PartitionProduceData,
         answer: PartitionProduceResponse,
+        checked: CheckedBatch | None,
         *,
         verified: bool = False,
     ) -> None:
@@ -234,13 +277,16 @@ class _Production:
             )
             return
         try:
-            info = partition.appender.append(data.records, self._time_ms, verified=verified)
+            info = partition.appender.append(
+                data.records,
+                self._time_ms,
+                verified=verified,
+                checked=checked,
+                max_record_errors=self._record_errors_left,
+            )
         except InvalidBatch as error:
-            answer.error_code = error.error_code
-            answer.error_message = str(error)
-            answer.record_errors = [
-                BatchIndexAndErrorMessage(index, message) for index, message in error.record_errors
-            ]
+            _refuse_invalid(answer, error)
+            self._record_errors_left -= len(error.record_errors)
             return
         except AppendRefused as error:
             self._refuse(partition, data, answer, error.error_code)
@@ -315,6 +361,14 @@ class _Production:
             if ErrorCode.NOT_LEADER_OR_FOLLOWER in errors and node.lifecycle.is_cut_off:
                 self._context.disconnect_after_response(node.loop)
         return _answer_when_committed(node, response, self._waiting, self._request.timeout_ms)
+
+
+def _refuse_invalid(answer: PartitionProduceResponse, error: InvalidBatch) -> None:
+    answer.error_code = error.error_code
+    answer.error_message = str(error)
+    answer.record_errors = [
+        BatchIndexAndErrorMessage(index, message) for index, message in error.record_errors
+    ]
 
 
 def _header(data: PartitionProduceData) -> BatchHeader | None:

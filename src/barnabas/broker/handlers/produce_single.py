@@ -20,6 +20,7 @@ from barnabas.broker.replica.recompression import Recompression
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import AppendInfo, StorageError
 from barnabas.metadata.image import INTERNAL_TOPICS
+from barnabas.records.decompression_budget import OverBudget
 from barnabas.records.errors import InvalidBatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import ProduceRequest
@@ -182,12 +183,14 @@ def _append(
 ) -> AppendInfo | None:
     if may_write is not None and not may_write(partition, records):
         return None
-    if node.recompression.queues:
+    recompression = node.recompression
+    if recompression.queues:
         return None  # others may wait for this partition, and were here first
     # Nothing is stored when it fails: the ordinary way meets the same error and reports it.
     try:
-        return partition.appender.append(records, node.clock.now_ms())
-    except InvalidBatch:
+        now_ms = node.clock.now_ms()
+        return partition.appender.append(records, now_ms, budget=recompression.budget)
+    except (InvalidBatch, OverBudget):
         return None
     except StorageError:
         records[:8] = bytes(8)  # the append had put its offset there already

@@ -18,6 +18,7 @@ from barnabas.metadata.config_values import InvalidConfigError
 from barnabas.metrics.exposition import CONTENT_TYPE
 from barnabas.metrics.histogram import WINDOW_S
 from barnabas.web.messages import Response
+from barnabas.web.page_guard import no_browsers
 from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
 from barnabas.web.server import HttpServer
 from barnabas.wire.endpoint import Address
@@ -78,7 +79,7 @@ class MetricsListener:
         health = Health(node, gate)
         self._scraper = Scraper(node, times, health)
         self._windows = (times, node.flusher.times, node.client_quotas.throttle_times)
-        self._server = HttpServer(text_refusal, PAGE_LIMITS)
+        self._server = HttpServer(text_refusal, PAGE_LIMITS, guard=no_browsers)
         self._pages = {
             "/metrics": self._metrics,
             "/livez": lambda: _report(health.live),

@@ -42,9 +42,16 @@ class AppendLimits:
         )
 
     def refusal(
-        self, header: BatchHeader, batch: memoryview, now_ms: int, *, is_log_append_time: bool
+        self,
+        header: BatchHeader,
+        batch: memoryview,
+        now_ms: int,
+        *,
+        is_log_append_time: bool,
+        max_record_errors: int = MAX_RECORD_ERRORS,
     ) -> InvalidBatch:
-        """Why a batch is refused because of some of its records, and which records these are.
+        """Why a batch is refused because of some of its records, and which records these are; at
+        least one.
 
         A missing key is reported before a wrong timestamp, as in Kafka.
         """
@@ -60,11 +67,11 @@ class AppendLimits:
             from_timestamp=from_ms,
             upto_timestamp=upto_ms,
             needs_key=self.needs_keys,
-            limit=MAX_RECORD_ERRORS,
+            limit=max(1, max_record_errors),
             max_decompressed_bytes=self.max_decompressed_bytes,
         )
         bad_keys, bad_times = self._sorted(found, from_ms, upto_ms)
-        at_least = "at least " if len(found) == MAX_RECORD_ERRORS else ""
+        at_least = "at least " if len(found) >= max_record_errors else ""
         messages = []
         if bad_keys:
             messages.append(

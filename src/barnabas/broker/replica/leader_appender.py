@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from barnabas.broker.replica.append_limits import MAX_RECORD_ERRORS
 from barnabas.log import AppendInfo, StorageError
 from barnabas.records.batch import (
     HEADER_SIZE,
@@ -12,8 +13,9 @@ from barnabas.records.batch import (
     patch_max_timestamp,
 )
 from barnabas.records.control import ControlType, encode_end_marker
+from barnabas.records.decompression_budget import DecompressionBudget
 from barnabas.records.errors import InvalidBatch
-from barnabas.records.validate import validate_batch
+from barnabas.records.validate import CheckedBatch, validate_batch
 from barnabas.replication import LeaderState
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.primitives import Buffer
@@ -55,13 +57,37 @@ class LeaderAppender:
     def __init__(self, partition: "Partition") -> None:
         self._partition = partition
 
-    def append(self, records: Buffer | None, now_ms: int, *, verified: bool = False) -> AppendInfo:
+    def check(
+        self, records: Buffer | None, budget: DecompressionBudget | None = None
+    ) -> CheckedBatch:
+        """Check what a producer sent. Raises `InvalidBatch`, or `OverBudget`."""
+        limits = self._partition.limits
+        return validate_batch(
+            records if isinstance(records, memoryview) else memoryview(records or b""),
+            max_batch_bytes=limits.max_message_bytes,
+            max_decompressed_bytes=limits.max_decompressed_bytes,
+            budget=budget,
+        )
+
+    def append(
+        self,
+        records: Buffer | None,
+        now_ms: int,
+        *,
+        verified: bool = False,
+        checked: CheckedBatch | None = None,
+        budget: DecompressionBudget | None = None,
+        max_record_errors: int = MAX_RECORD_ERRORS,
+    ) -> AppendInfo:
         """Store what a producer sent, patching offsets in the request's buffer.
+
+        `checked`: what `check` returned for these records, if it was called before.
 
         `verified`: the transaction coordinator has confirmed that these records' transaction
         includes this partition. Otherwise they have to continue a transaction that is open here.
 
-        Raises `InvalidBatch`, `AppendRefused` or `StorageError`; then nothing of it is stored.
+        Raises `InvalidBatch`, `AppendRefused`, `StorageError`, or, with a `budget`, `OverBudget`;
+        then nothing of it is stored.
         """
         partition = self._partition
         leading = partition.leading
@@ -69,16 +95,23 @@ class LeaderAppender:
             raise self._not_leader()
         limits = partition.limits
         view = records if isinstance(records, memoryview) else memoryview(records or b"")
-        header, (earliest, latest, keyless) = validate_batch(
+        header, (earliest, latest, keyless) = checked or validate_batch(
             view,
             max_batch_bytes=limits.max_message_bytes,
             max_decompressed_bytes=limits.max_decompressed_bytes,
+            budget=budget,
         )
         stamps = partition.log.config.is_log_append_time
         if (keyless and limits.needs_keys) or not (
             stamps or limits.allow(earliest, latest, now_ms)
         ):
-            raise limits.refusal(header, view, now_ms, is_log_append_time=stamps)
+            raise limits.refusal(
+                header,
+                view,
+                now_ms,
+                is_log_append_time=stamps,
+                max_record_errors=max_record_errors,
+            )
         if latest != header.max_timestamp and not stamps:
             # Retention and lookups by time depend on it, and some clients get it wrong.
             header = patch_max_timestamp(view, header, latest)

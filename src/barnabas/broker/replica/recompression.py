@@ -1,5 +1,8 @@
 """Recompresses batches as the topic's `compression.type` requires, in threads.
 
+The same threads check batches that are too large to be decompressed on the event loop: the loop
+decompresses up to `budget` in one turn.
+
 Batches of one partition are passed on in order of arrival, including those that need no
 recompression: producers number their batches, and a connection is ordered. Waiting batches are
 copies; their total size is limited. A batch beyond that is refused, in its turn as well: only then
@@ -14,15 +17,24 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
+from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
-from barnabas.records.batch import Buffer
-from barnabas.records.recompress import recompressed
+from barnabas.records.batch import COMPRESSION_MASK, HEADER_SIZE, Buffer, parse_header
+from barnabas.records.decompression_budget import DecompressionBudget
+from barnabas.records.errors import InvalidBatch
+from barnabas.records.recompress import CompressionTarget, recompressed
+from barnabas.records.validate import CheckedBatch, validate_batch
 from barnabas.wire.errors import ErrorCode
 
 logger = logging.getLogger(__name__)
 
 _MAX_WAITING_BYTES = 128 << 20
+_MAX_WAITING_CHECKS = 64
+"""Batches that wait only to be checked: each may take a thread 50 ms."""
+_BUDGET_BYTES = 32 << 20
+"""Decompressed in one turn of the event loop: 50 ms at most, if all records are tiny."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,15 @@ COMPRESSION_FAILED = NotCompressed(
     is_retriable=False,
 )
 
-Done = Callable[[Buffer | NotCompressed], None]
+
+class PreparedBatch(NamedTuple):
+    """A batch as it is to be stored, checked in a thread."""
+
+    batch: Buffer
+    checked: CheckedBatch
+
+
+Done = Callable[[Buffer | PreparedBatch | NotCompressed], None]
 """Given the batch, or why there is none."""
 
 
@@ -54,10 +74,12 @@ Done = Callable[[Buffer | NotCompressed], None]
 class _Waiting:
     batch: Buffer
     done: Done
-    job: Future[Buffer] | None
+    job: Future[PreparedBatch] | None
     """The thread's future; None if the batch only waits for those before it."""
     refusal: NotCompressed | None = None
     """Why the batch, which is empty here, is refused in its turn."""
+    is_check: bool = False
+    """Whether it waits only to be checked."""
 
 
 class Recompression:
@@ -71,42 +93,44 @@ class Recompression:
         self._threads = threads
         self._max_waiting_bytes = max_waiting_bytes
         self._waiting_bytes = 0
+        self._waiting_checks = 0
+        self.budget = DecompressionBudget(_BUDGET_BYTES, loop.call_soon)
         self.queues: dict[Partition, deque[_Waiting]] = {}
         """Waiting batches; if there are none, a batch that needs no recompression is passed on
         directly."""
 
+    def passes(self, partition: Partition, batch: Buffer | None) -> bool:
+        """Whether the batch needs no recompression, and no batch before it waits."""
+        target = partition.limits.compression
+        return (target is None or target.is_met(batch or b"")) and (
+            not self.queues or partition not in self.queues
+        )
+
     def when_compressed(self, partition: Partition, batch: Buffer | None, done: Done) -> None:
-        """Call `done` with the batch as it is to be stored, or why it can't be; at once if it needs
-        no recompression and no batch before it waits."""
+        """Call `done` in a later turn with the batch as it is to be stored, or why it can't be."""
         target = partition.limits.compression
         batch = batch or b""
         is_met = target is None or target.is_met(batch)
+        is_check = is_met and is_compressed(batch)
         queue = self.queues.get(partition)
-        if is_met and queue is None:
-            done(batch)
-            return
-        if self._waiting_bytes + len(batch) > self._max_waiting_bytes:
+        if self._waiting_bytes + len(batch) > self._max_waiting_bytes or (
+            is_check and self._waiting_checks >= _MAX_WAITING_CHECKS
+        ):
             if queue is None:
                 done(TOO_MANY_WAIT)
             else:
                 queue.append(_Waiting(b"", done, None, TOO_MANY_WAIT))
             return
         copy = bytearray(batch)  # the request's buffer is reused by then
-        waiting = _Waiting(copy, done, None)
+        waiting = _Waiting(copy, done, None, is_check=is_check)
         self._waiting_bytes += len(copy)
+        self._waiting_checks += is_check
         if queue is None:
             queue = self.queues[partition] = deque()
         queue.append(waiting)
-        if target is not None and not is_met:
-            limits = partition.limits
-            compress = partial(
-                recompressed,
-                copy,
-                target,
-                max_batch_bytes=limits.max_message_bytes,
-                max_decompressed_bytes=limits.max_decompressed_bytes,
-            )
-            waiting.job = self._loop.run_in_executor(self._threads, compress)
+        if is_check or not is_met:
+            work = partial(_prepare, copy, None if is_met else target, partition.limits)
+            waiting.job = self._loop.run_in_executor(self._threads, work)
             waiting.job.add_done_callback(lambda _: self._hand_on(partition))
 
     def _hand_on(self, partition: Partition) -> None:
@@ -116,16 +140,46 @@ class Recompression:
             if not queue:
                 del self.queues[partition]
             self._waiting_bytes -= len(first.batch)
+            self._waiting_checks -= first.is_check
             if first.job is None:
                 first.done(first.refusal or first.batch)
             elif not first.job.cancelled():
                 first.done(self._outcome(partition, first.job))
 
-    def _outcome(self, partition: Partition, job: Future[Buffer]) -> Buffer | NotCompressed:
+    def _outcome(
+        self, partition: Partition, job: Future[PreparedBatch]
+    ) -> PreparedBatch | NotCompressed:
         failure = job.exception()
         if failure is None:
             return job.result()
+        if isinstance(failure, InvalidBatch):
+            return NotCompressed(failure.error_code, failure.message, is_retriable=False)
         logger.error(
             "cannot compress a batch of %s; it is refused", partition.name, exc_info=failure
         )
         return COMPRESSION_FAILED
+
+
+def is_compressed(batch: Buffer) -> bool:
+    return len(batch) >= HEADER_SIZE and bool(parse_header(batch).attributes & COMPRESSION_MASK)
+
+
+def _prepare(
+    batch: bytearray, target: CompressionTarget | None, limits: AppendLimits
+) -> PreparedBatch:
+    """Compress a batch if there is a target, and check it. Runs in a thread; raises
+    `InvalidBatch`."""
+    ready: Buffer = batch
+    if target is not None:
+        ready = recompressed(
+            batch,
+            target,
+            max_batch_bytes=limits.max_message_bytes,
+            max_decompressed_bytes=limits.max_decompressed_bytes,
+        )
+    checked = validate_batch(
+        memoryview(ready),
+        max_batch_bytes=limits.max_message_bytes,
+        max_decompressed_bytes=limits.max_decompressed_bytes,
+    )
+    return PreparedBatch(ready, checked)

@@ -4,7 +4,7 @@ Refusals are Kafka's. Instances are forgotten after three intervals without a re
 that was quiet for longest when there are too many.
 """
 
-from barnabas.broker.telemetry.subscriptions import ClientTraits, Wanted
+from barnabas.broker.telemetry.subscriptions import Wanted
 from barnabas.wire.errors import ErrorCode
 
 MAX_INSTANCES = 16_384
@@ -24,12 +24,11 @@ class ClientInstance:
         "_pushed_ms",
         "generation",
         "is_terminating",
-        "traits",
         "wanted",
     )
 
-    def __init__(self, traits: ClientTraits, wanted: Wanted, generation: int) -> None:
-        self.traits = traits
+    def __init__(self, wanted: Wanted, generation: int) -> None:
+        """The client's names are not kept: it chooses how long they are."""
         self.wanted = wanted
         self.generation = generation
         """Of the subscriptions from which `wanted` was made."""

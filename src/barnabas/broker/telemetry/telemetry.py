@@ -127,10 +127,9 @@ class Telemetry:
         self.expire(_LOOKED_AT)
         instance = self._instances.get(instance_id)
         if instance is None or instance.generation != self._generation:
-            traits = client.traits(instance_id)
-            wanted = wanted_of(self._subscriptions, traits)
+            wanted = wanted_of(self._subscriptions, client.traits(instance_id))
             if instance is None:
-                instance = ClientInstance(traits, wanted, self._generation)
+                instance = ClientInstance(wanted, self._generation)
                 self._instances[instance_id] = instance
                 if len(self._instances) > MAX_INSTANCES:
                     self._forget(next(iter(self._instances)))

@@ -25,7 +25,8 @@ EPILOG = """\b
 Examples:
   barnabas connect run
   barnabas connect run --port 8084                       # stands by for the first
-  barnabas connect run --checkpoints /shared/connect --host 0.0.0.0 --advertise http://a:8083
+  barnabas connect run --checkpoints /shared/connect --host 0.0.0.0 --advertise http://a:8083 \
+      --instances http://a:8083,http://b:8083
   barnabas connect run --memory 4g --conf spark.sql.shuffle.partitions=8
 """
 
@@ -90,6 +91,25 @@ def run(
         int,
         typer.Option(metavar="N", min=0, help="Failures in a row before a connector is FAILED."),
     ] = 10,
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Run connectors with SQL, classes, files or Spark settings of their own.",
+        ),
+    ] = False,
+    instances: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL,URL",
+            help="URLs of all instances. Default: only those on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    public_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Other host name of the REST API; may be repeated."),
+    ] = None,
     report: Report = True,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
@@ -106,6 +126,9 @@ def run(
             raise UsageError(f"--pipelines {pipelines} is not a directory")
         if advertise is not None:
             _check_url(advertise)
+        known = tuple(each.strip() for each in (instances or "").split(",") if each.strip())
+        for each in known:
+            _check_url(each, "--instances")
         from barnabas.cli.base.runner import run_async
         from barnabas.cli.base.spark_master import check_master
         from barnabas.connect.service import serve
@@ -138,6 +161,9 @@ def run(
             restarts,
             report,
             security=config.security_settings,
+            allow_code=allow_code,
+            instances=known,
+            public_hosts=tuple(public_host or ()),
         )
         try:
             received = run_async(serve(settings))
@@ -149,12 +175,12 @@ def run(
     exit_with(call, verbose=verbose or before.verbose)
 
 
-def _check_url(text: str) -> None:
+def _check_url(text: str, option: str = "--advertise") -> None:
     from urllib.parse import urlsplit
 
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            f"--advertise {text}: a URL such as http://a:8083, or https://a if a proxy with TLS is "
+            f"{option} {text}: a URL such as http://a:8083, or https://a if a proxy with TLS is "
             "before it"
         )

@@ -195,7 +195,8 @@ async def _put(
 ) -> Response:
     """Check the settings and write them; the caller holds the connector's lock."""
     _check_names(context, name, config)
-    errors = await config_errors(config, context.settings.pipelines)
+    settings = context.settings
+    errors = await config_errors(config, settings.pipelines, allow_code=settings.allow_code)
     if errors:
         messages = errors.messages()
         raise ApiError(

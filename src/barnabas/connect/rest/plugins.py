@@ -40,7 +40,9 @@ async def validate(context: ApiContext, request: Request) -> Response:
             f"Included connector type {given} does not match request type {plugin}",
         )
     try:
-        found = await config_validation(plugin, config, context.settings.pipelines)
+        found = await config_validation(
+            plugin, config, context.settings.pipelines, allow_code=context.settings.allow_code
+        )
     except InvalidArgument as error:
         raise ApiError(HTTPStatus.NOT_FOUND, str(error)) from None
     return answer(found)

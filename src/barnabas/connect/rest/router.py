@@ -1,5 +1,6 @@
 """Which function answers which path, and which requests only the leader can answer."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import NamedTuple
@@ -8,9 +9,12 @@ from barnabas.connect.rest import admin, connectors, lifecycle, metrics, offsets
 from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.forwarding import FORWARDED, forward
+from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.state.leadership import NotLeader
 from barnabas.errors import BarnabasError, ProducerFenced
 from barnabas.web.messages import Request, Response
+
+_log = logging.getLogger("barnabas.connect")
 
 Call = Callable[[ApiContext, Request], Awaitable[Response]]
 
@@ -75,9 +79,17 @@ class Router:
             raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from error
 
     async def _by_leader(self, request: Request) -> Response:
-        leader = self._context.topics.leader
+        context = self._context
+        leader = context.topics.leader
         if leader is None or leader.resigned or FORWARDED in request.headers:
             raise _no_leader()
+        if not is_known(leader.url, context.leadership.url, context.settings.instances):
+            _log.warning("the leader at %s is not one of --instances", leader.url)
+            raise ApiError(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                f"the leader at {leader.url} is not one of the instances that this one knows: name "
+                "the URLs of all with --instances, or send the request to the leader",
+            )
         return await forward(request, leader.url)
 
 

@@ -56,7 +56,8 @@ class Leadership:
         self._timing = settings.timing
         self._topics = topics
         self._worker_id = worker_id
-        self._url = url
+        self.url = url
+        """Under which other instances reach this one."""
         self._on_lease = on_lease
         self._producer: Producer | None = None
         self._writing = asyncio.Lock()
@@ -150,7 +151,7 @@ class Leadership:
     async def _heartbeat(self) -> None:
         began = lease_time()
         self._beat += 1
-        leader = Leader(self._worker_id, self._url, self._epoch, self._beat, self._resigns)
+        leader = Leader(self._worker_id, self.url, self._epoch, self._beat, self._resigns)
         await self._send([(self._settings.status_topic, LEADER, leader.__dict__)])
         await self._on_lease(began + self._timing.lease_s)
 

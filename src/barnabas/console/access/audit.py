@@ -1,35 +1,54 @@
 """What was changed, by whom, in a topic: one record when it is asked for, one with its outcome."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from time import time
 from typing import Any
 
-from barnabas.console.answers import json_bytes
+from barnabas.console.answers import ApiError, json_bytes
 from barnabas.console.endpoint import Endpoint
 from barnabas.console.messages.masking import Masks
+from barnabas.console.options import ConsoleOptions
 from barnabas.console.user_cluster import UserCluster
+from barnabas.errors import NotAuthorized
 from barnabas.security.secret_settings import HIDDEN, shown_setting, without_secrets_of
 
 _LONG = 1_000
 
 
 class Audit:
-    """Writes with the user's own connections. A change that can't be recorded is not made."""
+    """Writes as the console itself: users need no right to write the topic, so they can't forge
+    what it says. A change that can't be recorded is not made."""
 
-    def __init__(self, topic: str | None, masks: Masks) -> None:
-        self._topic = topic
+    def __init__(self, options: ConsoleOptions, masks: Masks) -> None:
+        self._options = options
         self._masks = masks
+        self._own: UserCluster | None = None
+
+    async def close(self) -> None:
+        if self._own is not None:
+            await self._own.close()
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Nobody changes the topic through the console. Raises `ApiError`."""
+        topic = self._options.audit_topic
+        if topic is not None and topic in (arguments.get("topic"), arguments.get("to")):
+            raise ApiError(
+                HTTPStatus.FORBIDDEN,
+                f"{topic} is the audit topic of this console, which alone writes to it",
+                "Use the command line to change the topic itself.",
+            )
 
     async def record(
         self,
-        cluster: UserCluster,
         user: str | None,
         endpoint: Endpoint,
         arguments: dict[str, Any],
         outcome: str,
     ) -> None:
-        """Raises `BarnabasError` if the topic can't be written."""
-        if self._topic is None:
+        """Raises `BarnabasError` or `ApiError` if the topic can't be written."""
+        topic = self._options.audit_topic
+        if topic is None:
             return
         shown = audited(endpoint, arguments, self._masks)
         entry = {
@@ -39,8 +58,17 @@ class Audit:
             "arguments": shown,
             "outcome": self._outcome(outcome, endpoint, arguments, shown),
         }
-        producer = cluster.producer()
-        await (await producer.send(self._topic, json_bytes(entry), (user or "").encode()))
+        if self._own is None:
+            self._own = UserCluster(self._options.bootstrap, self._options.security)
+        producer = self._own.producer()
+        try:
+            await (await producer.send(topic, json_bytes(entry), (user or "").encode()))
+        except NotAuthorized as error:
+            raise ApiError(
+                HTTPStatus.BAD_GATEWAY,
+                f"the console may not write its audit topic: {error}",
+                f"Allow the console's own user to write {topic}.",
+            ) from error
 
     def _outcome(
         self,

@@ -52,7 +52,7 @@ async def list_letters(call: Call) -> dict[str, Any]:
                 if newest.read_bytes > _MOST_BYTES:
                     is_complete = False
                     break
-                is_wanted = letter.is_letter and matches(reason, letter.said)
+                is_wanted = letter.is_letter and is_asked_for(letter, reason, masks)
                 newest.add(letter, partial(shown, letter, masks, seen) if is_wanted else None)
     return {
         "total": newest.total,
@@ -97,6 +97,13 @@ async def _replayed(cluster: LetterCluster, topic: str) -> Mapping[TopicPartitio
         return None
 
 
+def is_asked_for(letter: Letter, reason: str | None, masks: Masks) -> bool:
+    """A reason that is not shown is not searched either: who asks often enough would know it."""
+    if reason is None:
+        return True
+    return matches(reason, letter.said) and not masks.cover_record(letter.message)
+
+
 def shown(
     letter: Letter, masks: Masks, seen: Mapping[TopicPartition, Replayed] | None
 ) -> dict[str, Any]:
@@ -123,9 +130,10 @@ def shown(
 async def replay_dead_letters(call: Call) -> dict[str, Any]:
     """Send them back, each once; it takes as long as a group takes to form."""
     topic, reason = call.text("topic"), call.text("reason") or None
+    is_wanted = partial(is_asked_for, reason=reason, masks=Masks(call.options.masks))
     try:
         async with asyncio.timeout(_REPLAY_S):
-            sent = await replay_letters(call.cluster.letters(), topic, reason)
+            sent = await replay_letters(call.cluster.letters(), topic, is_wanted)
     except TimeoutError:
         raise ApiError(
             HTTPStatus.GATEWAY_TIMEOUT,

@@ -148,10 +148,10 @@ async def download_message(call: Call) -> Response:
 async def send_message_again(call: Call) -> dict[str, Any]:
     message = (await _find(call)).message
     target = call.given("to") or call.text("topic")
-    if target != message.topic and call.view.masks.cover(message.topic):
+    if target != message.topic and call.view.masks.cover_record(message):
         raise ApiError(
             HTTPStatus.FORBIDDEN,
-            f"records of {message.topic} are masked, so they can't be sent to another topic",
+            f"this record of {message.topic} is masked, so it can't be sent to another topic",
         )
     sent = await call.cluster.producer().send(
         target, message.value, message.key, headers=message.headers

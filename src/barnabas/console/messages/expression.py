@@ -7,7 +7,9 @@
 
 Names are key, value, text, headers, partition, offset, timestamp and size. What is missing is null,
 and comparing it with something is false. It is parsed as Python and evaluated here: names,
-constants, fields, items, comparisons, `and or not`, and a few functions, nothing else.
+constants, fields, items, comparisons, `and or not`, and a few functions, nothing else. Functions of
+text give null for anything else. Nothing is made into text, so no value is larger than a part of
+the record or the expression itself.
 """
 
 import ast
@@ -45,17 +47,21 @@ class _Record:
 
     def __init__(self, message: Message) -> None:
         self._message = message
-        self._parsed: Any = _Record  # not parsed yet
+        self._parts: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        parts = self._parts
+        if name not in parts:
+            parts[name] = self._part(name)
+        return parts[name]
+
+    def _part(self, name: str) -> Any:
         message = self._message
         match name:
             case "key":
                 return _decoded(message.key)
             case "value":
-                if self._parsed is _Record:
-                    self._parsed = _json(message.value)
-                return self._parsed
+                return _json(message.value)
             case "text":
                 return _decoded(message.value)
             case "headers":
@@ -191,17 +197,30 @@ def _step(of: Any, step: Any) -> Any:
     return None
 
 
-def _contains(where: Any, what: Any) -> bool:
+def _contains(where: Any, what: Any) -> bool | None:
     if isinstance(where, str):
-        return str(what).lower() in where.lower()
-    return isinstance(where, list | dict) and what in where
+        if isinstance(what, int | float):
+            what = str(what)
+        return what.lower() in where.lower() if isinstance(what, str) else None
+    if isinstance(where, dict):
+        return isinstance(what, str) and what in where
+    return what in where if isinstance(where, list) else None
+
+
+def _of_texts(function: Callable[[str, str], bool]) -> Callable[[Any, Any], bool | None]:
+    def call(text: Any, other: Any) -> bool | None:
+        if isinstance(text, str) and isinstance(other, str):
+            return function(text, other)
+        return None
+
+    return call
 
 
 _FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "contains": (2, _contains),
-    "startswith": (2, lambda text, prefix: str(text).startswith(str(prefix))),
-    "endswith": (2, lambda text, suffix: str(text).endswith(str(suffix))),
-    "lower": (1, lambda text: str(text).lower()),
+    "startswith": (2, _of_texts(str.startswith)),
+    "endswith": (2, _of_texts(str.endswith)),
+    "lower": (1, lambda text: text.lower() if isinstance(text, str) else None),
     "length": (1, lambda of: len(of) if isinstance(of, str | list | dict) else 0),
     "exists": (1, lambda of: of is not None),
 }

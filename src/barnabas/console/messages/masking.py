@@ -4,6 +4,10 @@ A rule is TOPICS:PART. TOPICS is a name or a pattern with `*`; PART is `key`, `v
 `header.NAME`, or a path into values that are JSON, as `$.card.number`; `*` in a path stands for all
 fields or items. A value that is not JSON is masked as a whole where a path is masked: what can't be
 read can't be let through.
+
+A dead letter is masked by the rules of the topic that its record came from, too. There its value is
+masked as a whole, because it may have been given up for its shape, and so are the headers that say
+why: a reason may quote the record.
 """
 
 import json
@@ -12,12 +16,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
 MASK = "•••"
 _MASK_BYTES = MASK.encode()
 _WHOLE = ("key", "value", "headers")
+_CONNECT_PREFIX = "__connect.errors."
+"""Of the dead letters of Kafka Connect."""
+_LETTER_PREFIXES = (HEADER_PREFIX, _CONNECT_PREFIX)
+_ORIGINS = frozenset(f"{prefix}topic" for prefix in _LETTER_PREFIXES)
+_PLACES = frozenset(
+    f"{prefix}{name}"
+    for prefix in _LETTER_PREFIXES
+    for name in ("topic", "partition", "offset", "timestamp", "group", "deliveries")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +65,58 @@ class Masks:
     def __init__(self, rules: Iterable[MaskRule]) -> None:
         self._rules = tuple(rules)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._rules
+
     def cover(self, topic: str) -> bool:
         """Whether something of a topic is masked."""
         return any(fnmatchcase(topic, each.topics) for each in self._rules)
+
+    def cover_record(self, message: Message) -> bool:
+        """Whether something of a record is masked, by its topic or by the one it came from."""
+        return bool(self._rules) and any(map(self.cover, (message.topic, *_origins(message))))
 
     def apply(self, message: Message) -> Message:
         """The record without what is masked."""
         if not self._rules:
             return message
-        rules = [each for each in self._rules if fnmatchcase(message.topic, each.topics)]
-        for rule in rules:
+        origins = _origins(message)
+        for rule in self._rules_of(message.topic):
             message = _apply(rule, message)
+        for origin in origins:
+            message = _apply_to_letter(self._rules_of(origin), message)
         return message
+
+    def _rules_of(self, topic: str) -> list[MaskRule]:
+        return [each for each in self._rules if fnmatchcase(topic, each.topics)]
+
+
+def _origins(message: Message) -> list[str]:
+    """The topics that a dead letter names as those of its record."""
+    return [
+        (value or b"").decode("utf-8", "replace")
+        for name, value in message.headers
+        if name in _ORIGINS
+    ]
+
+
+def _apply_to_letter(rules: list[MaskRule], message: Message) -> Message:
+    if not rules:
+        return message
+    for rule in rules:
+        whole = MaskRule(rule.topics, "value") if rule.path is not None else rule
+        message = _apply(whole, message)
+    return message._replace(
+        headers=tuple(
+            (name, _MASK_BYTES if _may_quote(name) else value) for name, value in message.headers
+        )
+    )
+
+
+def _may_quote(header: str) -> bool:
+    """Whether a header of a dead letter may have a part of its record."""
+    return header.startswith(_LETTER_PREFIXES) and header not in _PLACES
 
 
 def _apply(rule: MaskRule, message: Message) -> Message:

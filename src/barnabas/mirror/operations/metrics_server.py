@@ -10,6 +10,7 @@ from barnabas.errors import InvalidArgument
 from barnabas.metrics.exposition import CONTENT_TYPE
 from barnabas.mirror.operations.metrics import FlowMetrics, scraped
 from barnabas.web.messages import Response
+from barnabas.web.page_guard import no_browsers
 from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
 from barnabas.web.server import HttpServer
 
@@ -56,7 +57,7 @@ class MirrorMetricsServer:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        server = HttpServer(text_refusal, PAGE_LIMITS)
+        server = HttpServer(text_refusal, PAGE_LIMITS, guard=no_browsers)
         try:
             port = await server.listen(self._host, self._port)
         except OSError as error:

@@ -17,6 +17,9 @@ from typing import NamedTuple
 from barnabas.security.sasl.exchange import SaslError
 
 _MAX_NONCE = 1024
+_MAX_FIRST = 8192
+"""Bytes of a first message, which the connection of a stranger keeps for up to half a minute.
+Names of users are far shorter."""
 _TOKEN_AUTH = "tokenauth"  # noqa: S105 - its name
 
 
@@ -55,6 +58,8 @@ def client_first(user: str, nonce: str, *, is_token: bool = False) -> ClientFirs
 
 def parse_client_first(message: bytes) -> ClientFirst:
     """Raises `SaslError`."""
+    if len(message) > _MAX_FIRST:
+        raise SaslError(f"the first SCRAM message has {len(message)} bytes")
     text = _text(message)
     parts = text.split(",", 2)
     if len(parts) < 3 or parts[0] not in ("n", "y"):

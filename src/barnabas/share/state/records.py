@@ -19,7 +19,8 @@ from barnabas.share.record_state import STORED_STATES, RecordState
 from barnabas.share.state.share_state import SharePartitionKey, ShareState
 from barnabas.share.state_write import StateBatch
 from barnabas.wire.messages import share_records as stored
-from barnabas.wire.primitives import Reader, WireError
+from barnabas.wire.primitives import WireError
+from barnabas.wire.stored import StoredReader
 
 _SNAPSHOT_KEY_VERSION = 0
 _UPDATE_KEY_VERSION = 1
@@ -79,7 +80,7 @@ def update_record(
 
 def decode_key(key: bytes) -> tuple[SharePartitionKey, bool] | None:
     """The share partition, and whether it is a snapshot; None for an unknown kind of record."""
-    reader = Reader(key)
+    reader = StoredReader(key)
     try:
         version = reader.int16()
         if version == _SNAPSHOT_KEY_VERSION:
@@ -125,8 +126,8 @@ def apply_update(state: ShareState, value: bytes) -> ShareState:
     )
 
 
-def _reader(value: bytes) -> Reader:
-    reader = Reader(value)
+def _reader(value: bytes) -> StoredReader:
+    reader = StoredReader(value)
     try:
         version = reader.int16()
     except _MALFORMED as error:

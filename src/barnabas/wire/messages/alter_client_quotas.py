@@ -84,9 +84,9 @@ class EntryResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 1:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         if version >= 1:
             w.compact_array(len(self.entity))
         else:

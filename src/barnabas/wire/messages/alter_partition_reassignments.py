@@ -44,7 +44,7 @@ class ReassignablePartitionResponse(Struct):
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 
@@ -128,7 +128,7 @@ class AlterPartitionReassignmentsResponse(Response):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.responses))
         for reassignable_topic_response in self.responses:
             reassignable_topic_response.encode(w, version)

@@ -42,7 +42,7 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 
@@ -122,7 +122,7 @@ class AlterShareGroupOffsetsResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.responses))
         for alter_share_group_offsets_response_topic in self.responses:
             alter_share_group_offsets_response_topic.encode(w, version)

@@ -45,7 +45,7 @@ class AlterUserScramCredentialsResult(Struct):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 

@@ -123,7 +123,7 @@ class ConsumerGroupHeartbeatResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_nullable_string(self.member_id)
         w.buffer += _RUN_II.pack(self.member_epoch, self.heartbeat_interval_ms)
         if self.assignment is None:

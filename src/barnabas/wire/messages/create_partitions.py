@@ -50,9 +50,9 @@ class CreatePartitionsTopicResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 2:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         if version >= 2:
             w.buffer.append(0)
 

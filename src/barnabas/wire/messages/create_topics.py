@@ -138,9 +138,9 @@ class CreatableTopicResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 5:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         if version >= 5:
             w.buffer += _RUN_IH.pack(self.num_partitions, self.replication_factor)
             w.compact_nullable_array(None if self.configs is None else len(self.configs))

@@ -79,9 +79,9 @@ class DeleteAclsMatchingAcl(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 2:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         w.buffer += _RUN_B.pack(self.resource_type)
         if version >= 2:
             w.compact_string(self.resource_name)
@@ -135,9 +135,9 @@ class DeleteAclsFilterResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 2:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         if version >= 2:
             w.compact_array(len(self.matching_acls))
         else:

@@ -46,7 +46,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
         w.buffer += _RUN_16SH.pack(self.topic_id, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 
@@ -90,7 +90,7 @@ class DeleteShareGroupOffsetsResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.responses))
         for delete_share_group_offsets_response_topic in self.responses:
             delete_share_group_offsets_response_topic.encode(w, version)

@@ -67,7 +67,7 @@ class DeletableTopicResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 5:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         if version >= 4:
             w.buffer.append(0)
 

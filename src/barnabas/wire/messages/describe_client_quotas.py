@@ -171,9 +171,9 @@ class DescribeClientQuotasResponse(Response):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 1:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         if version >= 1:
             w.compact_nullable_array(None if self.entries is None else len(self.entries))
         else:

@@ -124,7 +124,7 @@ class DescribeClusterResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         if version >= 1:
             w.buffer += _RUN_B.pack(self.endpoint_type)
         w.compact_string(self.cluster_id)

@@ -183,9 +183,9 @@ class DescribeConfigsResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 4:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         w.buffer += _RUN_B.pack(self.resource_type)
         if version >= 4:
             w.compact_string(self.resource_name)

@@ -153,7 +153,7 @@ class DescribedGroup(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 6:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         if version >= 5:
             w.compact_string(self.group_id)
         else:

@@ -105,7 +105,7 @@ class PartitionResponse(Struct):
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.active_producers))
         for producer_state in self.active_producers:
             producer_state.encode(w, version)

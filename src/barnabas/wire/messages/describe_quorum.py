@@ -131,7 +131,7 @@ class PartitionResult(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 2:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         w.buffer += _RUN_IIQ.pack(self.leader_id, self.leader_epoch, self.high_watermark)
         w.compact_array(len(self.current_voters))
         for replica_state in self.current_voters:
@@ -275,7 +275,7 @@ class DescribeQuorumResponse(Response):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 2:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.topics))
         for topic_result in self.topics:
             topic_result.encode(w, version)

@@ -136,7 +136,7 @@ class DescribeShareGroupOffsetsResponsePartition(Struct):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         tagged: list[tuple[int, Writer]] = []
         if self.in_flight is not None:
             field_10000 = Writer()
@@ -222,7 +222,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 

@@ -73,7 +73,7 @@ class DescribeUserScramCredentialsResult(Struct):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.credential_infos))
         for credential_info in self.credential_infos:
             credential_info.encode(w, version)
@@ -119,7 +119,7 @@ class DescribeUserScramCredentialsResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.results))
         for describe_user_scram_credentials_result in self.results:
             describe_user_scram_credentials_result.encode(w, version)

@@ -58,7 +58,7 @@ class Coordinator(Struct):
         w.buffer += _RUN_IH.pack(self.port, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 
@@ -130,9 +130,9 @@ class FindCoordinatorResponse(Response):
                 w.errors.append(self.error_code)
         if 1 <= version <= 3:
             if version >= 3:
-                w.compact_nullable_string(self.error_message)
+                w.compact_nullable_message(self.error_message)
             else:
-                w.nullable_string(self.error_message)
+                w.nullable_message(self.error_message)
         if version <= 3:
             w.buffer += _RUN_I.pack(self.node_id)
             if version >= 3:

@@ -50,9 +50,9 @@ class AlterConfigsResourceResponse(Struct):
         if self.error_code:
             w.errors.append(self.error_code)
         if version >= 1:
-            w.compact_nullable_string(self.error_message)
+            w.compact_nullable_message(self.error_message)
         else:
-            w.nullable_string(self.error_message)
+            w.nullable_message(self.error_message)
         w.buffer += _RUN_B.pack(self.resource_type)
         if version >= 1:
             w.compact_string(self.resource_name)

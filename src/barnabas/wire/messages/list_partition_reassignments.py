@@ -122,7 +122,7 @@ class ListPartitionReassignmentsResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_array(len(self.topics))
         for ongoing_topic_reassignment in self.topics:
             ongoing_topic_reassignment.encode(w, version)

@@ -44,9 +44,9 @@ class BatchIndexAndErrorMessage(Struct):
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_I.pack(self.batch_index)
         if version >= 9:
-            w.compact_nullable_string(self.batch_index_error_message)
+            w.compact_nullable_message(self.batch_index_error_message)
         else:
-            w.nullable_string(self.batch_index_error_message)
+            w.nullable_message(self.batch_index_error_message)
         if version >= 9:
             w.buffer.append(0)
 
@@ -161,9 +161,9 @@ class PartitionProduceResponse(Struct):
             for batch_index_and_error_message in self.record_errors:
                 batch_index_and_error_message.encode(w, version)
             if version >= 9:
-                w.compact_nullable_string(self.error_message)
+                w.compact_nullable_message(self.error_message)
             else:
-                w.nullable_string(self.error_message)
+                w.nullable_message(self.error_message)
         if version >= 9:
             tagged: list[tuple[int, Writer]] = []
             if version >= 10 and self.current_leader is not None:

@@ -88,7 +88,7 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IH.pack(self.partition, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer += _RUN_IQ.pack(self.state_epoch, self.start_offset)
         w.compact_array(len(self.state_batches))
         for state_batch in self.state_batches:

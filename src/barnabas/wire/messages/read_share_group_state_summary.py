@@ -68,7 +68,7 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IH.pack(self.partition, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer += _RUN_IIQ.pack(self.state_epoch, self.leader_epoch, self.start_offset)
         if version >= 1:
             w.buffer += _RUN_I.pack(self.delivery_complete_count)

@@ -75,7 +75,7 @@ class PartitionData(Struct):
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         self.current_leader.encode(w, version)
         w.buffer.append(0)
 
@@ -202,7 +202,7 @@ class ShareAcknowledgeResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         if version >= 2:
             w.buffer += _RUN_I.pack(self.acquisition_lock_timeout_ms)
         w.compact_array(len(self.responses))

@@ -131,11 +131,11 @@ class PartitionData(Struct):
         w.buffer += _RUN_IH.pack(self.partition_index, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer += _RUN_H.pack(self.acknowledge_error_code)
         if self.acknowledge_error_code:
             w.errors.append(self.acknowledge_error_code)
-        w.compact_nullable_string(self.acknowledge_error_message)
+        w.compact_nullable_message(self.acknowledge_error_message)
         self.current_leader.encode(w, version)
         w.compact_records(self.records)
         w.compact_array(len(self.acquired_records))
@@ -264,7 +264,7 @@ class ShareFetchResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer += _RUN_I.pack(self.acquisition_lock_timeout_ms)
         w.compact_array(len(self.responses))
         for share_fetchable_topic_response in self.responses:

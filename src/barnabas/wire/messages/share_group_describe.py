@@ -198,7 +198,7 @@ class DescribedGroup(Struct):
         w.buffer += _RUN_H.pack(self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.compact_string(self.group_id)
         w.compact_string(self.group_state)
         w.buffer += _RUN_II.pack(self.group_epoch, self.assignment_epoch)

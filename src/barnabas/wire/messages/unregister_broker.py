@@ -46,7 +46,7 @@ class UnregisterBrokerResponse(Response):
         w.buffer += _RUN_IH.pack(self.throttle_time_ms, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 

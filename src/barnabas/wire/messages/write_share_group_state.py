@@ -44,7 +44,7 @@ class PartitionResult(Struct):
         w.buffer += _RUN_IH.pack(self.partition, self.error_code)
         if self.error_code:
             w.errors.append(self.error_code)
-        w.compact_nullable_string(self.error_message)
+        w.compact_nullable_message(self.error_message)
         w.buffer.append(0)
 
 

@@ -133,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if self.path.partition("?")[0] != settings.path:
                 self._refuse(HTTPStatus.NOT_FOUND, f"hooks are at {settings.path}")
+            elif settings.token is None and self._is_of_page():
+                self._refuse(HTTPStatus.FORBIDDEN, "web pages may send hooks with a token only")
             elif not self._is_allowed():
                 self._refuse(HTTPStatus.UNAUTHORIZED, "Authorization: Bearer TOKEN is wrong")
             else:
@@ -143,6 +145,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.hooks.places.release()
 
     do_PUT = do_POST  # noqa: N815 - of the base class
+
+    def _is_of_page(self) -> bool:
+        """Whether a browser sends it: any page that it shows could, and senders of hooks have none.
+        Browsers send this header with each POST and PUT, and scripts can't keep them from it."""
+        return "Origin" in self.headers
 
     def _is_allowed(self) -> bool:
         token = self.hooks.settings.token

@@ -14,6 +14,7 @@ from typing import Self
 
 from barnabas.spark.pipelines.run.batch_durations import BatchDurations
 from barnabas.spark.pipelines.run.metrics import CONTENT_TYPE, Status, exposition
+from barnabas.web.page_guard import no_browsers
 
 _PATH = "/metrics"
 _TIMEOUT_S = 10
@@ -30,6 +31,14 @@ class MetricsServer:
             timeout = _TIMEOUT_S
 
             def do_GET(self) -> None:
+                given = {name.lower(): value for name, value in self.headers.items()}
+                try:
+                    refusal = no_browsers(given)
+                except ValueError as error:
+                    refusal = str(error)
+                if refusal is not None:
+                    self.send_error(HTTPStatus.FORBIDDEN, refusal)
+                    return
                 if self.path.split("?")[0] != _PATH:
                     self.send_error(HTTPStatus.NOT_FOUND, f"see {_PATH}")
                     return

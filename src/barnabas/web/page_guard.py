@@ -1,0 +1,64 @@
+"""Requests that a browser sends for a page that may want to do harm.
+
+A page of another site can let a browser send requests anywhere; then `Origin` has another host than
+`Host`. With DNS rebinding it can also give its own name the address of a server here: then `Host`
+has that name, and the page can read the answers. It can't do that with an address or `localhost`.
+
+`known_hosts` takes requests for names that are known only. `no_browsers`, for metrics and probes,
+takes any name, unless a browser asks: programs reach a server by many names, and a page can't keep
+its browser from sending `Accept-Language`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_address
+from socket import gethostname
+from urllib.parse import urlsplit
+
+PageGuard = Callable[[Mapping[str, str]], str | None]
+"""Given the headers of a request, by lower-case names, says why it is refused, or None. Raises
+`ValueError` for headers that can't be read."""
+
+OTHER_PAGES = "requests of other web pages are refused"
+
+
+def known_hosts(hosts: Iterable[str], option: str) -> PageGuard:
+    """Lets requests for addresses, this machine and `hosts` through; `option` adds to these."""
+    known = {each.lower() for each in hosts} | {gethostname().lower()}
+
+    def refusal(headers: Mapping[str, str]) -> str | None:
+        if _comes_from_elsewhere(headers):
+            return OTHER_PAGES
+        host = _host(headers)
+        if _is_of_machine(host) or host in known:
+            return None
+        return (
+            f"{OTHER_PAGES}; if {host[:100]!r} is a name of this server, add {option} {host[:100]}"
+        )
+
+    return refusal
+
+
+def no_browsers(headers: Mapping[str, str]) -> str | None:
+    """Lets all through but browsers that ask for a name, or for pages of other sites."""
+    is_browser = any(name in headers for name in ("accept-language", "sec-fetch-site", "origin"))
+    if _comes_from_elsewhere(headers) or (is_browser and not _is_of_machine(_host(headers))):
+        return f"{OTHER_PAGES}; browsers reach this server by its address"
+    return None
+
+
+def _comes_from_elsewhere(headers: Mapping[str, str]) -> bool:
+    origin = headers.get("origin")
+    is_other = origin is not None and urlsplit(origin).netloc != headers.get("host")
+    return is_other or headers.get("sec-fetch-site") in ("cross-site", "same-site")
+
+
+def _host(headers: Mapping[str, str]) -> str:
+    return urlsplit(f"//{headers.get('host', 'localhost')}").hostname or ""
+
+
+def _is_of_machine(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return True
