@@ -44,6 +44,7 @@ from barnabas.wire.errors import ErrorCode
 from tests.sim import (
     client_variants,
     consumer_group_variants,
+    log_variants,
     release_variants,
     replay_variants,
     schedules,
@@ -403,6 +404,7 @@ VARIANTS: dict[str, Variant] = {
     "leave the data directory's own name unsynced": Variant(
         [patch.object(data_directory, "_sync_name", lambda *_: None)], "power"
     ),
+    **log_variants.VARIANTS,
     **transaction_variants.VARIANTS,
     **replay_variants.VARIANTS,
     **consumer_group_variants.VARIANTS,

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from barnabas.broker.node import Node
 from barnabas.controller.controller import Controller
 from barnabas.sim.checks.history import Violation
+from barnabas.sim.checks.kept_records import KeptRecords
 from barnabas.sim.machine.rot import Rot
 
 Key = tuple[bytes, int]
@@ -52,6 +53,7 @@ class Guarantee:
         """and of those whose data was lost since."""
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
+        self.kept = KeptRecords()
         self._rot: tuple[int, Key, Rot] | None = None
         """The replica in which a bit has flipped, by node and partition."""
 
@@ -142,6 +144,7 @@ class Guarantee:
         return any(other != node_id and self._is_intact(other) for other in isr)
 
     def loses(self, node_id: int) -> None:
+        self.kept.loses(node_id)
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
                 self._before_a_loss[node_id].add(incarnations[node_id])
@@ -151,6 +154,7 @@ class Guarantee:
 
         A partition in which nothing is committed may lack that record on all of its replicas.
         """
+        self.kept.all_lose()
         for key in (*self._isr, *self._proposed):
             if not self._has_committed(key):
                 self.waiting.add(key)
@@ -165,6 +169,7 @@ class Guarantee:
 
     def rots(self, node_id: int, key: Key, rot: Rot) -> None:
         self._rot = (node_id, key, rot)
+        self.kept.rots(node_id, key)
 
     @property
     def has_rot(self) -> bool:
