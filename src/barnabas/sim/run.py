@@ -127,6 +127,8 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
+        min_insync = dict.fromkeys(("t", "out"), self.profile.min_insync_replicas)
+        self.cluster.watch.guarantee.acknowledged.min_insync = min_insync
         ready = self.cluster.machines.values()
         self.simulator.run_until_true(
             lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"

@@ -3,6 +3,7 @@
 watch                 looks into every broker after each of its turns
 broker_log            what brokers log; a broker that failed is a violation
 guarantee             which losses the cluster has to survive, so which faults are allowed now
+acknowledged_copies   on how many disks acknowledged records are
 copies                how many copies of committed records stay when replicas are deleted
 kept_records          how far replicas have what is committed, and that they keep it
 log_changes           logs that are changed somewhere else than at their end

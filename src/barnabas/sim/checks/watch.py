@@ -12,6 +12,7 @@ Watched are things that no client sees in time, or at all:
 - An epoch and an offset name one batch on all nodes, committed or not.
 - A replica that has lost nothing keeps every committed record as it is (`kept_records`). Logs that
   are changed below their end are compared at once (`log_changes`).
+- What is acknowledged is on as many disks as `min.insync.replicas` says (`acknowledged_copies`).
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
 - Persistent state is what a replay of the log gives (`replay_check`).
@@ -135,6 +136,7 @@ class Watch:
             if self._compacts and _is_internal(directory):
                 continue
             batch = batch_of(header)
+            self.guarantee.acknowledged.wrote(machine.node_id, directory, batch)
             key = (directory, batch.base_offset, batch.epoch)
             known, node_id = self._written.setdefault(key, (batch, machine.node_id))
             if known != batch:
@@ -142,6 +144,13 @@ class Watch:
                     f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
                     f"{node_id}"
                 )
+
+    def acknowledged(self, place: Place, offset: int) -> None:
+        """A client was told that a record is stored."""
+        topic_id = self.guarantee.topic_id(place.topic)
+        committed_log = self.committed_logs.get((topic_id, place.partition))
+        if committed_log is not None:
+            self.guarantee.acknowledged.acknowledged(*place, committed_log.batch_at(offset))
 
     def _check_replays(self, node: Node) -> None:
         try:
