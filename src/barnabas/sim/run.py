@@ -29,6 +29,9 @@ _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
+_METADATA_SNAPSHOTS = 0.2
+"""The share in which metadata is stored in snapshots, and removed from the log, all the time."""
+_SNAPSHOT_RECORDS = 15
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
 
@@ -99,6 +102,10 @@ class Run:
         self._releases: Releases | None = None
         if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
             self._releases = Releases(self.cluster)
+
+        if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
+            for machine in self.cluster.machines.values():
+                machine.snapshot_records = _SNAPSHOT_RECORDS
 
     def play(self) -> None:
         self._bring_up()
