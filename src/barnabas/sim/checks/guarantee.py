@@ -146,11 +146,29 @@ class Guarantee:
 
     def may_lose(self, node_id: int) -> bool:
         """Whether everything committed is safe even if this node's data is gone."""
-        return not self.has_rot and all(
-            self._has_intact_besides(node_id, isr) or self._is_promised(node_id, key)
+        return self._may_lose_besides_rot(node_id) and all(
+            self._has_intact_besides(node_id, isr)
+            or (not self.has_rot and self._is_promised(node_id, key))
             for key in self._isr
             for isr in self._sets(key)
             if node_id in isr
+        )
+
+    def _may_lose_besides_rot(self, node_id: int) -> bool:
+        """Whether what has rotted is on a third node, which is in sync whatever set comes next.
+
+        The rotten replica itself keeps its disk: the others may be behind by then.
+        """
+        if self._rot is None or not self.has_rot:
+            return True
+        rotten, key, _ = self._rot
+        return (
+            node_id != rotten
+            and key in self._isr
+            and all(
+                any(each not in (node_id, rotten) and self._is_intact(each) for each in isr)
+                for isr in self._sets(key)
+            )
         )
 
     def _is_promised(self, node_id: int, key: Key) -> bool:
