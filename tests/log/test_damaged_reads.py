@@ -12,6 +12,7 @@ from tests.log.recovery.test_holes import CONFIG, COUNT, filled, opened, segment
 
 Data = bytearray
 EPOCH_AT = 12
+LAST_OFFSET_DELTA_AT = 23
 
 
 def second_batch(data: Data) -> int:
@@ -116,3 +117,16 @@ def test_a_whole_log_is_checked_once() -> None:
     assert not any(segment.unchecked_upto for segment in log.segments)
     put(log, b"new")
     assert log.read(COUNT, 1 << 20)
+
+
+def last_offset_delta(data: Data) -> None:
+    data[second_batch(data) + LAST_OFFSET_DELTA_AT] ^= 0x80
+
+
+def test_a_batch_that_seems_to_end_before_it_starts_is_cut_off_too() -> None:
+    """Otherwise the log would end at a negative offset, and lose all that is before the damage."""
+    log = damaged(last_offset_delta)
+    segment = log.segments[1]
+    first = next(iter_batches(log.read(segment.base_offset, 1)))[0]
+    log.truncate_to(first.next_offset)
+    assert log.log_end_offset == first.next_offset

@@ -176,15 +176,41 @@ def write_of_a_former_leader(seed: int) -> None:
         workload.judge()
 
 
-def _write(cluster: Cluster, batches: int) -> None:
-    """Create a topic of one partition, on all nodes, and write to it."""
+def lose_the_only_one_in_sync(seed: int) -> None:
+    """Of two replicas, both of which an acknowledgement waits for, one is down, and the other loses
+    power. The first one has everything, whatever in-sync set the cluster believes in.
+    """
+    with running(seed) as (cluster, _):
+        simulator, guarantee = cluster.simulator, cluster.watch.guarantee
+        guarantee.acknowledged.min_insync = {PLACE.topic: 2}
+        _write(cluster, 5, replicas=2, min_insync=2)
+        leader = _leader(cluster)
+        follower = next(
+            cluster.machines[node_id] for node_id in _isr(leader) if node_id != leader.node_id
+        )
+        follower.kill()
+        simulator.run_until_true(
+            lambda: _isr(leader) == [leader.node_id], LONG_US, "one is left in sync"
+        )
+        assert guarantee.may_lose(leader.node_id)
+        guarantee.loses(leader.node_id)
+        leader.lose_power()
+        follower.start()
+        simulator.run_until(simulator.now_us + 1_000_000)
+        leader.power_up()
+        leader.start()
+        simulator.run_until_true(cluster.is_whole, LONG_US, "every replica is in sync")
+
+
+def _write(cluster: Cluster, batches: int, replicas: int = 3, min_insync: int = 1) -> None:
+    """Create a topic of one partition and write to it."""
     client = cluster.client("client")
     nodes = list(cluster.machines)
-    administrator = Administrator(client, nodes, len(nodes))
+    administrator = Administrator(client, nodes, replicas)
     producer = Producer(client, "p", [PLACE], idempotent=False)
 
     async def work() -> None:
-        await administrator.create_topic(PLACE.topic, 1, {"min.insync.replicas": "1"})
+        await administrator.create_topic(PLACE.topic, 1, {"min.insync.replicas": str(min_insync)})
         while producer.acknowledged < batches:
             await producer.produce(PLACE)
 

@@ -44,6 +44,9 @@ from barnabas.wire.errors import ErrorCode
 from tests.sim import (
     client_variants,
     consumer_group_variants,
+    copies_variants,
+    log_variants,
+    rare_variants,
     release_variants,
     replay_variants,
     schedules,
@@ -403,6 +406,9 @@ VARIANTS: dict[str, Variant] = {
     "leave the data directory's own name unsynced": Variant(
         [patch.object(data_directory, "_sync_name", lambda *_: None)], "power"
     ),
+    **copies_variants.VARIANTS,
+    **log_variants.VARIANTS,
+    **rare_variants.VARIANTS,
     **transaction_variants.VARIANTS,
     **replay_variants.VARIANTS,
     **consumer_group_variants.VARIANTS,

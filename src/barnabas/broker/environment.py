@@ -43,6 +43,8 @@ class Environment:
     cpus: float | None = None
     """How many this process may use, if that is limited."""
     release: Release = field(default_factory=Release)
+    snapshot_records: int = 20_000
+    """How many metadata records are between two snapshots, at least."""
 
     @classmethod
     def real(cls, loop: AbstractEventLoop, cpus: float | None = None) -> "Environment":

@@ -174,6 +174,7 @@ class Node:
             peers=self.peers,
             voters=[(voter.id, voter.address.host, voter.address.port) for voter in named],
             config=RaftConfig(),
+            snapshot_records=environment.snapshot_records,
             listener=inter_broker.name,
             on_restore=self.follower.restore,
             on_commit=self.follower.commit,

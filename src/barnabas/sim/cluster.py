@@ -85,6 +85,8 @@ class Cluster:
         for machine in self.machines.values():
             machine.observer = self.watch
             machine.disk.on_write = partial(self.watch.wrote, machine)
+            machine.disk.on_change = partial(self.watch.changes.changed, machine.node_id)
+        self.history.on_acknowledge = self.watch.acknowledged
         self.clients: list[Client] = []
 
     def client(self, name: str) -> Client:

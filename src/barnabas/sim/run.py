@@ -29,6 +29,9 @@ _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
+_METADATA_SNAPSHOTS = 0.2
+"""The share in which metadata is stored in snapshots, and removed from the log, all the time."""
+_SNAPSHOT_RECORDS = 15
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
 
@@ -100,6 +103,10 @@ class Run:
         if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
             self._releases = Releases(self.cluster)
 
+        if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
+            for machine in self.cluster.machines.values():
+                machine.snapshot_records = _SNAPSHOT_RECORDS
+
     def play(self) -> None:
         self._bring_up()
         self._use()
@@ -127,6 +134,8 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
+        min_insync = dict.fromkeys(("t", "out"), self.profile.min_insync_replicas)
+        self.cluster.watch.guarantee.acknowledged.min_insync = min_insync
         ready = self.cluster.machines.values()
         self.simulator.run_until_true(
             lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"

@@ -16,7 +16,7 @@ from barnabas.broker.quorum.checkpoint import (
     snapshot_id_in,
     voters_in_checkpoint,
 )
-from barnabas.broker.quorum.election_state import decode_election, encode_election
+from barnabas.broker.quorum.election_state import NewerFormat, decode_election, encode_election
 from barnabas.broker.quorum.messages import (
     decode_request,
     decode_response,
@@ -230,6 +230,30 @@ def test_no_flipped_bit_gives_a_vote_to_another() -> None:
         flipped[at // 8] ^= 1 << at % 8
         with suppress(StorageError):
             assert decode_election("quorum-state", bytes(flipped)) == election
+
+
+_NEWER_VOTE = (
+    b'{"leaderId":-1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA",'
+    b'"data_version":2,"crc":12345}'
+)
+
+
+def test_a_flipped_bit_does_not_make_a_vote_one_of_a_newer_release() -> None:
+    """Such a node would never start, instead of beginning again with the other voters."""
+    content = encode_election(ElectionState(7))
+    damaged = content.replace(b'"data_version":1', b'"data_version":3')
+    assert damaged != content
+    with pytest.raises(StorageError, match="version 3") as refused:
+        decode_election("quorum-state", damaged)
+    assert not isinstance(refused.value, NewerFormat)
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"data_version":2}', b'{"data_version":2,"crc":1}', _NEWER_VOTE]
+)
+def test_a_vote_of_a_newer_release_is_not_damaged(content: bytes) -> None:
+    with pytest.raises(NewerFormat):
+        decode_election("quorum-state", content)
 
 
 def test_a_vote_of_an_earlier_release_has_no_checksum() -> None:

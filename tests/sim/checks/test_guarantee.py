@@ -64,7 +64,7 @@ class _Flipped:
     is_there = True
 
 
-def test_while_something_has_rotted_nobody_may_lose_anything() -> None:
+def test_while_something_has_rotted_a_third_replica_is_needed() -> None:
     guarantee = Guarantee({KEY}.__contains__)
     guarantee.learn(_node(1, 1, "a", [1, 2, 3], {1: "a", 2: "b", 3: "c"}))
     assert guarantee.may_rot(1, KEY)
@@ -72,8 +72,11 @@ def test_while_something_has_rotted_nobody_may_lose_anything() -> None:
     guarantee.rots(1, KEY, rot)
     assert guarantee.is_rotten(1, KEY)
     assert not guarantee.is_rotten(2, KEY)
-    assert not any(map(guarantee.may_lose, (1, 2, 3)))
+    assert not guarantee.may_lose(1)
+    assert guarantee.may_lose(2)
     assert not guarantee.may_rot(2, KEY)
+    guarantee.loses(3)
+    assert not guarantee.may_lose(2)
     rot.is_there = False
     assert all(map(guarantee.may_lose, (1, 2, 3)))
 

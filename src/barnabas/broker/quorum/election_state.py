@@ -42,7 +42,7 @@ def decode_election(path: str, content: bytes) -> ElectionState:
     try:
         fields = json.loads(content)
         version = int(fields["data_version"])
-        if version > _VERSION:
+        if version > _VERSION and not _is_ours(fields):
             raise NewerFormat(f"{path} has version {version}: a newer release has written it")
         if version != _VERSION:
             raise ValueError(f"version {version}")
@@ -59,6 +59,13 @@ def decode_election(path: str, content: bytes) -> ElectionState:
 
 def _checksum(fields: dict[str, Any]) -> int:
     return crc32(json.dumps([fields[name] for name in _NAMES]).encode())
+
+
+def _is_ours(fields: dict[str, Any]) -> bool:
+    """Whether this release wrote the file, and a flipped bit makes it one of a newer release."""
+    return {"crc", *_NAMES} <= fields.keys() and bool(
+        fields["crc"] == _checksum(fields | {"data_version": _VERSION})
+    )
 
 
 def _is_whole(fields: dict[str, Any]) -> bool:

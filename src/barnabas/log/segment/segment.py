@@ -237,7 +237,8 @@ class Segment:
         if offset >= self.next_offset:
             return self.size
         for position, header in self.headers(self._floor_position(offset)):
-            if header.next_offset > offset:
+            # A damaged header may say that its batch ends before it starts.
+            if max(header.base_offset + 1, header.next_offset) > offset:
                 return position
         return self.size
 

@@ -1,6 +1,6 @@
 """What is committed in a partition, batch by batch, and what a replica has stored."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,6 +42,10 @@ class CommittedLog:
     @property
     def last_epoch(self) -> int:
         return self.batches[-1].epoch if self.batches else -1
+
+    def batch_at(self, offset: int) -> Batch | None:
+        index = bisect_right(self.batches, offset, key=lambda batch: batch.base_offset) - 1
+        return self.batches[index] if index >= 0 else None
 
     def end_before(self, leader_epoch: int) -> int:
         """What a leader must have from its first moment on: all that was committed before.

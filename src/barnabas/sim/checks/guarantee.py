@@ -5,6 +5,9 @@ have all that is committed. So a machine may lose power, or its disk, as long as
 keeps another replica that is in sync or eligible, and intact. Killing processes loses nothing and
 is always allowed.
 
+That believes the cluster, which may believe that only one replica is in sync. So, whatever it
+believes, one copy less may be lost than an acknowledgement has promised (`acknowledged_copies`).
+
 A machine that lost something counts as not intact until a process that was started afterwards has
 been let in: by then the controller knows of the loss. Until then it may even join in-sync sets, by
 requests that were under way.
@@ -22,7 +25,10 @@ from collections.abc import Callable
 
 from barnabas.broker.node import Node
 from barnabas.controller.controller import Controller
+from barnabas.metadata.image import MetadataImage
+from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies
 from barnabas.sim.checks.history import Violation
+from barnabas.sim.checks.kept_records import KeptRecords
 from barnabas.sim.machine.rot import Rot
 
 Key = tuple[bytes, int]
@@ -52,6 +58,9 @@ class Guarantee:
         """and of those whose data was lost since."""
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
+        self.kept = KeptRecords()
+        self.acknowledged = AcknowledgedCopies()
+        self._image = MetadataImage()
         self._rot: tuple[int, Key, Rot] | None = None
         """The replica in which a bit has flipped, by node and partition."""
 
@@ -62,6 +71,7 @@ class Guarantee:
         if offset <= self._offset:
             return False
         self._offset = offset
+        self._image = node.image
         self._let_in |= {
             broker.id: broker.incarnation_id
             for broker in node.image.brokers.values()
@@ -88,6 +98,11 @@ class Guarantee:
                     "everything, though one had when the others lost it"
                 )
         return True
+
+    def topic_id(self, name: str) -> bytes:
+        """Of the topic that has the name now; empty if there is none."""
+        topic = self._image.topics.get(name)
+        return b"" if topic is None else topic.topic_id
 
     def in_sync(self, node: Node) -> list[Key]:
         """The partitions that a node is in sync with, or eligible for, in this life of it."""
@@ -131,17 +146,41 @@ class Guarantee:
 
     def may_lose(self, node_id: int) -> bool:
         """Whether everything committed is safe even if this node's data is gone."""
-        return not self.has_rot and all(
+        return self._may_lose_besides_rot(node_id) and all(
             self._has_intact_besides(node_id, isr)
+            or (not self.has_rot and self._is_promised(node_id, key))
             for key in self._isr
             for isr in self._sets(key)
             if node_id in isr
         )
 
+    def _may_lose_besides_rot(self, node_id: int) -> bool:
+        """Whether what has rotted is on a third node, which is in sync whatever set comes next.
+
+        The rotten replica itself keeps its disk: the others may be behind by then.
+        """
+        if self._rot is None or not self.has_rot:
+            return True
+        rotten, key, _ = self._rot
+        return (
+            node_id != rotten
+            and key in self._isr
+            and all(
+                any(each not in (node_id, rotten) and self._is_intact(each) for each in isr)
+                for isr in self._sets(key)
+            )
+        )
+
+    def _is_promised(self, node_id: int, key: Key) -> bool:
+        topic = self._image.topics_by_id.get(key[0])
+        return topic is not None and self.acknowledged.may_lose(node_id, topic.name, key[1])
+
     def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
         return any(other != node_id and self._is_intact(other) for other in isr)
 
     def loses(self, node_id: int) -> None:
+        self.kept.loses(node_id)
+        self.acknowledged.loses(node_id)
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
                 self._before_a_loss[node_id].add(incarnations[node_id])
@@ -151,6 +190,7 @@ class Guarantee:
 
         A partition in which nothing is committed may lack that record on all of its replicas.
         """
+        self.kept.all_lose()
         for key in (*self._isr, *self._proposed):
             if not self._has_committed(key):
                 self.waiting.add(key)
@@ -165,6 +205,7 @@ class Guarantee:
 
     def rots(self, node_id: int, key: Key, rot: Rot) -> None:
         self._rot = (node_id, key, rot)
+        self.kept.rots(node_id, key)
 
     @property
     def has_rot(self) -> bool:

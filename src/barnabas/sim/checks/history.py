@@ -6,6 +6,7 @@ has sent stands in one place only. Ends of partitions and committed offsets neve
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -53,6 +54,7 @@ class History:
         """Where a bit has flipped on some disk: readers may get a batch with a wrong checksum."""
         self._generations: dict[tuple[str, int, Place], str] = {}
         self.reads = 0
+        self.on_acknowledge: Callable[[Place, int], None] = lambda _place, _offset: None
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -63,6 +65,7 @@ class History:
     def acknowledge(self, place: Place, offset: int, value: bytes) -> None:
         self._stands(place, offset, value, "acknowledged")
         self.acknowledged[place][offset] = value
+        self.on_acknowledge(place, offset)
 
     def read(self, place: Place, offset: int, value: bytes) -> None:
         self.reads += 1

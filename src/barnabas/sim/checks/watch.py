@@ -6,9 +6,13 @@ Watched are things that no client sees in time, or at all:
 - What a leader calls committed (below its high watermark) is what every leader before it and after
   it calls committed, batch by batch: same offsets, same epoch, same checksum. A new
   leader has all of it.
-- What a follower calls committed is the same. Who is in sync has all of it.
+- What a follower calls committed is the same. Who is in sync has all of it. Logs that are
+  compacted are compared record by record (`compacted_log`).
 - Epochs of what is committed never fall, and none is later than that of the leader.
 - An epoch and an offset name one batch on all nodes, committed or not.
+- A replica that has lost nothing keeps every committed record as it is (`kept_records`). Logs that
+  are changed below their end are compared at once (`log_changes`).
+- What is acknowledged is on as many disks as `min.insync.replicas` says (`acknowledged_copies`).
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
 - The metadata that nodes have applied up to an offset is the same everywhere.
 - Persistent state is what a replay of the log gives (`replay_check`).
@@ -32,10 +36,12 @@ from barnabas.sim.checks.committed_log import (
     batches_of,
     stored_batches,
 )
+from barnabas.sim.checks.compacted_log import CompactedLog
 from barnabas.sim.checks.copies import Copies
 from barnabas.sim.checks.decisions import Decisions
 from barnabas.sim.checks.guarantee import Guarantee
 from barnabas.sim.checks.history import Place, Violation
+from barnabas.sim.checks.log_changes import LogChanges
 from barnabas.sim.checks.replay_check import ReplayCheck
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.process.loop import Killed, ProcessLoop
@@ -70,12 +76,16 @@ class Watch:
         self.committed_logs: defaultdict[tuple[bytes, int], CommittedLog] = defaultdict(
             CommittedLog
         )
+        self._compacted_logs: defaultdict[tuple[bytes, int], CompactedLog] = defaultdict(
+            CompactedLog
+        )
         self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         self.guarantee = Guarantee(
             lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
         )
         self.copies = Copies()
+        self.changes = LogChanges()
         self.decisions = Decisions()
         self.replays = ReplayCheck()
         self.elections = 0
@@ -105,9 +115,11 @@ class Watch:
             self._check_controller(node)
             if self.guarantee.learn(node):
                 self.copies.learn(node.image)
+                self.guarantee.kept.learn(node.image)
                 self._check_in_sync()
             self.guarantee.hear(node)
             self._check_partitions(node)
+            self._check_changes(node)
             self.decisions.check(process.name)
             self._check_replays(node)
         except Violation as violation:  # not to be raised into a broker that is being killed
@@ -124,6 +136,7 @@ class Watch:
             if self._compacts and _is_internal(directory):
                 continue
             batch = batch_of(header)
+            self.guarantee.acknowledged.wrote(machine.node_id, directory, batch)
             key = (directory, batch.base_offset, batch.epoch)
             known, node_id = self._written.setdefault(key, (batch, machine.node_id))
             if known != batch:
@@ -131,6 +144,13 @@ class Watch:
                     f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
                     f"{node_id}"
                 )
+
+    def acknowledged(self, place: Place, offset: int) -> None:
+        """A client was told that a record is stored."""
+        topic_id = self.guarantee.topic_id(place.topic)
+        committed_log = self.committed_logs.get((topic_id, place.partition))
+        if committed_log is not None:
+            self.guarantee.acknowledged.acknowledged(*place, committed_log.batch_at(offset))
 
     def _check_replays(self, node: Node) -> None:
         try:
@@ -172,12 +192,35 @@ class Watch:
         now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
         self._seen[partition] = now
         try:
+            if seen is _NOTHING:
+                self._check_kept(node, partition)
             if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
                 self._begins_to_lead(node, partition)
             if now.high_watermark > seen.high_watermark:
                 self._moved_on(node, partition, max(0, seen.high_watermark))
         except StorageError as error:
             self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
+
+    def _check_changes(self, node: Node) -> None:
+        """Logs that were changed below their end have what is committed as before."""
+        for topic, index in self.changes.take(node.node_id):
+            replicas = node.partitions.by_name.get(topic, ())
+            partition = replicas[index] if index < len(replicas) else None
+            if partition is None or partition.deleted:
+                continue
+            try:
+                self._check_kept(node, partition)
+                self._compare(node, partition, 0, partition.high_watermark)
+            except StorageError as error:
+                self._simulator.remark("%s can not be looked into: %s", topic, error)
+
+    def _check_kept(self, node: Node, partition: Partition) -> None:
+        self.guarantee.kept.check(
+            f"{partition.name}: node {node.node_id}",
+            node.node_id,
+            (partition.topic_id, partition.index),
+            partition.log.log_end_offset,
+        )
 
     def _begins_to_lead(self, node: Node, partition: Partition) -> None:
         place = Place(partition.topic, partition.index)
@@ -243,6 +286,8 @@ class Watch:
                         f"{batch} behind epoch {committed_log.last_epoch}"
                     )
                 committed_log.add(batch, partition.leader_epoch)
+                if self._is_compacted(partition):
+                    self._compacted_logs[partition.topic_id, partition.index].add(header, view)
                 if partition.topic == TRANSACTION_STATE:
                     self.decisions.learn(view)
         elif end > committed_log.end_offset:
@@ -255,15 +300,23 @@ class Watch:
     def _compare(self, node: Node, partition: Partition, start: int, end: int) -> None:
         place = Place(partition.topic, partition.index)
         committed_log = self.committed_logs[partition.topic_id, partition.index]
-        if "compact" in partition.log.config.cleanup_policy:
-            return
         if self.guarantee.is_rotten(node.node_id, (partition.topic_id, partition.index)):
             return
         suspect_from = partition.doubt.suspect_from
         if suspect_from is not None and not partition.is_leader:
             end = min(end, suspect_from)  # it is about to be replaced
+        start = max(start, partition.log.log_start_offset)
+        if self._is_compacted(partition):
+            self._compacted_logs[partition.topic_id, partition.index].check(
+                f"{place}: node {node.node_id}",
+                stored_batches(partition, start, end),
+                start,
+                end,
+                whole=start == partition.log.log_start_offset,
+            )
+            return
         expected: int | None = None
-        for batch in batches_of(partition, max(start, partition.log.log_start_offset), end):
+        for batch in batches_of(partition, start, end):
             known = committed_log.by_base.get(batch.base_offset)
             if known != batch:
                 raise Violation(
@@ -274,6 +327,14 @@ class Watch:
                     f"{place}: node {node.node_id} has a gap from {expected} to {batch.base_offset}"
                 )
             expected = batch.next_offset
+        if expected is not None:
+            self.guarantee.kept.has(
+                node.node_id, (partition.topic_id, partition.index), min(expected, end)
+            )
+
+    def _is_compacted(self, partition: Partition) -> bool:
+        """Whether batches are rewritten, so that single records are compared."""
+        return self._compacts and "compact" in partition.log.config.cleanup_policy
 
     # -- the end -----------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from barnabas.sim.faults.forger import Forger
 from barnabas.sim.faults.machine_faults import MachineFaults
 from barnabas.sim.faults.network_faults import NetworkFaults
 from barnabas.sim.faults.process_faults import ProcessFaults
+from barnabas.sim.faults.rare_faults import RareFaults
+from barnabas.sim.faults.state_damage import StateDamage
 from barnabas.sim.workloads.administrator import Administrator
 
 
@@ -17,9 +19,11 @@ class Faults:
 
     def __init__(self, cluster: Cluster, administrator: Administrator) -> None:
         self._context = FaultContext(cluster)
+        machines = MachineFaults(self._context)
+        self._rare = RareFaults(self._context, StateDamage(self._context, machines).by_name())
         self._by_name: dict[str, Callable[[], None]] = {
             **ProcessFaults(self._context).by_name(),
-            **MachineFaults(self._context).by_name(),
+            **machines.by_name(),
             **DiskFaults(self._context).by_name(),
             **NetworkFaults(self._context).by_name(),
             "move_replicas": administrator.move_replicas,
@@ -32,6 +36,7 @@ class Faults:
 
     def begin(self) -> None:
         self._context.is_on = True
+        self._rare.begin()
         if self._names:
             self._later()
 

@@ -57,14 +57,19 @@ class MachineFaults:
     def _wipe(self, machine: Machine | None) -> None:
         """A voter that is wiped has forgotten what it voted for and what it has acknowledged to the
         quorum; with the other voters well, a majority knows."""
-        guarantee = self._context.cluster.watch.guarantee
-        if machine is None or not self._wipes or not self._may_forget_votes(machine.node_id):
-            return
-        if guarantee.may_lose(machine.node_id):
-            self._wipes -= 1
-            guarantee.loses(machine.node_id)
+        if machine is not None and self.may_wipe(machine):
+            self._context.cluster.watch.guarantee.loses(machine.node_id)
             machine.kill()
             machine.wipe()
+
+    def may_wipe(self, machine: Machine) -> bool:
+        """Whether a disk may be lost now. If so, it has to be: there are only so many."""
+        if not self._wipes or not self._may_forget_votes(machine.node_id):
+            return False
+        if not self._context.cluster.watch.guarantee.may_lose(machine.node_id):
+            return False
+        self._wipes -= 1
+        return True
 
     def _may_forget_votes(self, node_id: int) -> bool:
         voters = range(1, self._context.profile.voters + 1)

@@ -31,6 +31,9 @@ class SimulatedDisk:
         self.locked: set[str] = set()
         self.on_write: Callable[[str, bytes], None] = lambda _path, _data: None
         """Told of everything that is written, except for what a failed write leaves behind."""
+        self.on_change: Callable[[str], None] = lambda _path: None
+        """Told of files that are overwritten, cut, renamed or removed: by a process, not by a
+        fault."""
 
     def lose_power(self) -> None:
         self.locked.clear()

@@ -62,6 +62,8 @@ class Machine:
         self.starts = 0
         self.release = Release()
         """Of the broker that is started next."""
+        self.snapshot_records = 20_000
+        """How many metadata records are between two snapshots."""
         self.process: ProcessLoop | None = None
         self.server: Server | None = None
         self.is_ready = False
@@ -106,6 +108,7 @@ class Machine:
             lambda: process.new_executor(1),
             secret=b"of the simulated cluster",
             release=self.release,
+            snapshot_records=self.snapshot_records,
         )
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()

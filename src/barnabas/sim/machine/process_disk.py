@@ -143,6 +143,7 @@ class ProcessDisk:
         else:
             new_directory.put(new_name, directory.entries[name])
             directory.take(name)
+        self.disk.on_change(new_path)
         if dying:
             self.die_now()
 
@@ -151,6 +152,7 @@ class ProcessDisk:
         if isinstance(self._find(path), Inode):
             directory, name = self._parent(path)
             directory.take(name)
+            self.disk.on_change(path)
         if dying:
             self.die_now()
 
@@ -207,6 +209,8 @@ class SimulatedFile:
         is_refused = disk.is_full and at + len(written) > len(node.data)
         if dying or is_refused:
             written = written[: disk.random.randint(0, len(written))]
+        if at < len(node.data):
+            disk.on_change(self._path)
         node.write(written, at)
         node.modified_ms = disk.now_ms()
         if is_refused and not dying:
@@ -223,6 +227,8 @@ class SimulatedFile:
 
     def truncate(self, size: int) -> None:
         dying = self._disk.step()
+        if size < len(self._node.data):
+            self._disk.disk.on_change(self._path)
         self._node.truncate(size)
         if dying:
             self._disk.die_now()

@@ -7,8 +7,8 @@ batch that is not whole when a log is recovered, rot is in an older one.
 The checksum does not cover the leader epoch. A bit of it flips that makes it greater than any that
 a run reaches, or negative: a smaller error can't always be noticed.
 
-One bit at a time is rotten. Until the replica is repaired no machine loses anything, as a replica
-that is not in sync any more may have the only copy.
+One bit at a time is rotten. Until the replica is repaired it loses nothing else, and another
+machine does only while a third one has everything.
 """
 
 from collections.abc import Callable, Iterator
