@@ -11,6 +11,8 @@ from barnabas.errors import InvalidArgument
 
 OBJECT_STORE = "s3://"
 _UNFINISHED = ".tmp"
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
 
 
 class StoredFile(NamedTuple):
@@ -41,7 +43,11 @@ class BackupStore(Protocol):
 
 
 class FolderStore:
-    """A folder, on a disk that survives the cluster."""
+    """A folder, on a disk that survives the cluster.
+
+    Files and new folders are for their owner only: a backup has all records and settings, which a
+    secured cluster shows to few.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,14 +64,22 @@ class FolderStore:
 
     def write(self, name: str, content: bytes) -> None:
         path = self._folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._make_folders(path.parent)
         unfinished = path.with_name(path.name + _UNFINISHED)
-        with unfinished.open("wb") as file:
+        with os.fdopen(_open_private(unfinished), "wb") as file:
+            os.fchmod(file.fileno(), _FILE_MODE)  # one that was left behind may have another
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
         _sync_folders(path.parent, self._folder)
+
+    def _make_folders(self, folder: Path) -> None:
+        """Those of the backup that are missing."""
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        inside = folder.relative_to(self._folder).parts
+        for depth in range(len(inside) + 1):
+            self._folder.joinpath(*inside[:depth]).mkdir(_FOLDER_MODE, exist_ok=True)
 
     def delete(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
@@ -76,6 +90,10 @@ class FolderStore:
             for each in sorted((self._folder / below).rglob("*"))
             if each.is_file()
         ]
+
+
+def _open_private(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
 
 
 def _sync_folders(folder: Path, top: Path) -> None:
