@@ -89,7 +89,7 @@ _WITH_EFFECT = (
         ConfigType.LONG,
         str(LONG_MAX),
         "Number of messages after which the log is flushed to disk; consumers see only flushed "
-        "messages",
+        "messages, and acks=all is answered after the flush, acks=1 before it, as in Kafka",
         low=1,
         synonym="log.flush.interval.messages",
     ),
