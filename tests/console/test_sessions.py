@@ -2,13 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from starlette.requests import Request
 
 from barnabas.console.access import failed_sign_ins, sessions
 from barnabas.console.access.failed_sign_ins import FailedSignIns
-from barnabas.console.access.sessions import COOKIE, IDLE_S, Session, Sessions
+from barnabas.console.access.sessions import COOKIE, IDLE_S, LIFETIME_S, Session, Sessions
 from barnabas.console.answers import ApiError
 from barnabas.console.options import ConsoleOptions
 from barnabas.console.user_cluster import UserCluster
@@ -35,6 +36,83 @@ def test_an_idle_session_is_over_and_a_timer_ends_it(monkeypatch: pytest.MonkeyP
                     await asyncio.sleep(0)
         finally:
             await every.close()
+
+    asyncio.run(run())
+
+
+def test_a_page_that_stays_open_does_not_keep_its_session_for_ever() -> None:
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+        session = every._by_key["ada"] = Session("ada", UserCluster(OPTIONS.bootstrap, {}))
+        session.began_at -= LIFETIME_S - 60
+        assert every.find(REQUEST) is session
+        session.began_at -= 61
+        assert every.find(REQUEST) is None, "though it was used a moment ago"
+        await session.cluster.close()
+
+    asyncio.run(run())
+
+
+class FakeCluster:
+    """Whose credentials may be revoked."""
+
+    def __init__(self) -> None:
+        self.is_valid = True
+        self.checks = 0
+        self.is_closed = False
+        self.watch = SimpleNamespace(start=lambda: None)
+
+    async def is_signed_in(self) -> bool:
+        self.checks += 1
+        return self.is_valid
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_session_ends_when_its_password_is_changed() -> None:
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+        clusters = [FakeCluster() for _ in range(3)]
+        for number, each in enumerate(clusters):
+            await every._add(f"user-{number}", each)  # type: ignore[arg-type]
+        clusters[1].is_valid = False
+        await every._end_revoked()
+        assert [each.checks for each in clusters] == [0, 0, 0], "not with every request"
+        for session in every._by_key.values():
+            session.checked_at -= 301
+        await every._end_revoked()
+        assert [each.is_closed for each in clusters] == [False, True, False]
+        assert {each.user for each in every._by_key.values()} == {"user-0", "user-2"}
+        await every._end_revoked()
+        assert [each.checks for each in clusters] == [1, 1, 1]
+
+    asyncio.run(run())
+
+
+def test_a_user_takes_no_session_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "_MAX_SESSIONS", 12)
+    monkeypatch.setattr(sessions, "_MAX_OF_USER", 5)
+
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+
+        async def add(user: str) -> None:
+            await every._add(user, FakeCluster())  # type: ignore[arg-type]
+
+        def count(user: str) -> int:
+            return sum(each.user == user for each in every._by_key.values())
+
+        await add("bob")
+        for _ in range(50):
+            await add("mallory")
+        assert (count("bob"), count("mallory")) == (1, 5)
+        for number in range(6):
+            await add(f"user-{number}")
+        assert len(every._by_key) == 12
+        await add("ada")
+        assert (count("bob"), count("mallory"), count("ada")) == (1, 4, 1)
+        assert len(every._by_key) == 12
 
     asyncio.run(run())
 

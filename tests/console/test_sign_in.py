@@ -1,5 +1,6 @@
 """Users sign in as users of the cluster, whose access rules decide."""
 
+import asyncio
 import json
 from itertools import islice
 from pathlib import Path
@@ -10,6 +11,7 @@ pytest.importorskip("cryptography")
 
 import barnabas
 from barnabas.client.admin.acls import AclBinding
+from barnabas.console.user_cluster import UserCluster
 from barnabas.flow.reports import TOPIC as REPORTS
 from barnabas.flow.requests import TOPIC as REQUESTS
 from tests.console.console_process import ConsoleProcess
@@ -123,3 +125,22 @@ def test_each_user_sees_and_changes_what_the_rules_allow(tmp_path: Path) -> None
             assert console.ask("/api/topics/orders")[0] == 401
             assert [sign_in(console, "bob", "guessed") for _ in range(4)] == [401, 401, 401, 429]
             assert sign_in(console, "ada", PASSWORD) == 200  # not held up by failures of others
+
+
+def test_credentials_are_tried_with_a_connection_of_their_own() -> None:
+    """Connections that are open stay so when a password is changed."""
+    with barnabas.Cluster(secure=True) as cluster:
+        security = cluster.add_user("ada", PASSWORD)
+
+        async def check() -> list[bool]:
+            user = UserCluster(cluster.bootstrap_servers, security)
+            try:
+                await user.ready()
+                found = [await user.is_signed_in()]
+                await asyncio.to_thread(cluster.add_user, "ada", "another one")
+                await user.client.refresh([])
+                return [*found, await user.is_signed_in()]
+            finally:
+                await user.close()
+
+        assert asyncio.run(check()) == [True, False]

@@ -10,6 +10,8 @@ service     one instance, from start to end
 settings    what it was started with
 runner      brings the drivers in line with what is wanted
 config_check checks settings, where needed in a child process
+code_settings settings that run code, which need --allow-code
+open_cluster warns of a cluster without access rules
 lease_clock the clock that leases are measured with
 mirror_positions how far a mirror has copied, from its target
 positions   how far a connector has read, from its checkpoint

@@ -8,6 +8,7 @@ from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.console.watch.watch import Watch
 from barnabas.dead_letters.letters import LetterCluster
+from barnabas.errors import BarnabasError, SignInFailed
 
 CLIENT_ID = "barnabas-console"
 _CONNECT_MS = 3_000
@@ -49,6 +50,22 @@ class UserCluster:
         """Know the brokers. Raises `BrokerUnreachable`."""
         if not self.client.brokers:
             await self.client.refresh([])
+
+    async def is_signed_in(self) -> bool:
+        """Whether the cluster still takes the user's credentials: open connections do not tell.
+
+        One that does not answer says nothing about them.
+        """
+        client = self._client()
+        try:
+            await client.refresh([])
+        except SignInFailed:
+            return False
+        except BarnabasError:
+            return True
+        finally:
+            await client.close()
+        return True
 
     def producer(self) -> Producer:
         if self._producer is None:

@@ -8,6 +8,7 @@ cut          some records of a batch as a batch
 check        check records without decoding them
 validate     all checks of a broker on a produced batch
 compression  the codecs; `recompress` changes the codec of a batch
+decompression_budget how much is decompressed before other work gets its turn
 control      control records: transaction markers
 varint       the integers inside a record
 murmur2      the partition of a key

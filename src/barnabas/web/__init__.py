@@ -2,5 +2,6 @@
 
 messages  requests, responses, and errors that are answers
 server    bounded requests in, responses out
+page_guard requests of web pages that are refused
 pages     a few fixed paths that are read, as `/metrics`
 """

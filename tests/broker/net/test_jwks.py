@@ -5,9 +5,11 @@ import json
 import socket
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Event, Thread
+from urllib.request import HTTPRedirectHandler, Request
 
 import pytest
 
+from barnabas.broker.net.sign_in import jwks
 from barnabas.broker.net.sign_in.jwks import Jwks, load_keys
 from tests.support.wait import LIMIT_S
 
@@ -125,3 +127,28 @@ def test_urls_that_have_no_keys(url: str) -> None:
     pytest.importorskip("jwt")
     with pytest.raises((OSError, ValueError)):
         load_keys(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "target", "is_followed"),
+    [
+        ("https://idp.example.com/keys", "https://keys.example.com/", True),
+        ("http://localhost/keys", "http://localhost/new", True),
+        ("http://localhost/keys", "https://localhost/new", True),
+        ("https://idp.example.com/keys", "http://idp.example.com/keys", False),
+        ("https://idp.example.com/keys", "ftp://idp.example.com/keys", False),
+    ],
+)
+def test_keys_that_are_fetched_encrypted_stay_encrypted(
+    url: str, target: str, is_followed: bool
+) -> None:
+    """A redirection to plain http would let anybody in between give keys of their own."""
+    (handler,) = (each for each in jwks._OPENER.handlers if isinstance(each, HTTPRedirectHandler))
+    given = (Request(url), None, 302, "Found", {}, target)
+    if is_followed:
+        request = handler.redirect_request(*given)  # type: ignore[arg-type]
+        assert request is not None
+        assert request.full_url == target
+    else:
+        with pytest.raises(ValueError, match="not encrypted"):
+            handler.redirect_request(*given)  # type: ignore[arg-type]

@@ -9,4 +9,5 @@ plugins      /connector-plugins
 admin        /, /health, /admin/loggers
 metrics      /metrics
 forwarding   requests that only the leader can answer
+known_instances which leaders these are passed on to
 """

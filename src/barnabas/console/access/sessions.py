@@ -4,7 +4,7 @@ Without sign-in there is one session for all, with the console's own settings.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from secrets import token_urlsafe
@@ -22,7 +22,12 @@ from barnabas.console.user_cluster import UserCluster
 
 COOKIE = "barnabas_console"
 IDLE_S = 8 * 3600
+LIFETIME_S = 12 * 3600
+"""However much it is used: a page that is open asks every few seconds."""
+_RECHECK_S = 300.0
+"""How often a user's credentials are tried again."""
 _MAX_SESSIONS = 200
+_MAX_OF_USER = 20
 _UPKEEP_S = 60.0
 _PROTOCOL = "security.protocol"
 _OWN = ("sasl.", "https.")
@@ -36,12 +41,15 @@ class Session:
     user: str | None
     cluster: UserCluster
     token: str = field(default_factory=new_token)
+    began_at: float = field(default_factory=monotonic)
     used_at: float = field(default_factory=monotonic)
+    checked_at: float = field(default_factory=monotonic)
 
     @property
-    def is_idle(self) -> bool:
-        """Whether it was not used for so long that it is over."""
-        return monotonic() - self.used_at > IDLE_S
+    def is_over(self) -> bool:
+        """Whether it was not used for long, or began long ago."""
+        now = monotonic()
+        return now - self.used_at > IDLE_S or now - self.began_at > LIFETIME_S
 
 
 class Sessions:
@@ -56,9 +64,9 @@ class Sessions:
         self._shared: Session | None = None
 
     def open(self) -> None:
-        """Begin to watch, where there is one session for all, or to end sessions that are idle."""
+        """Begin to watch, where there is one session for all, or to end sessions that are over."""
         if self._options.sign_in:
-            self._upkeep = asyncio.ensure_future(self._end_idle_ones())
+            self._upkeep = asyncio.ensure_future(self._keep())
         else:
             cluster = UserCluster(self._options.bootstrap, self._options.security)
             cluster.watch.start()
@@ -76,7 +84,7 @@ class Sessions:
         if self._shared is not None:
             return self._shared
         found = self._by_key.get(request.cookies.get(COOKIE, ""))
-        if found is None or found.is_idle:
+        if found is None or found.is_over:
             return None
         found.used_at = monotonic()
         return found
@@ -108,7 +116,7 @@ class Sessions:
         return cluster
 
     async def _add(self, user: str, cluster: UserCluster) -> str:
-        await self._end(_MAX_SESSIONS - 1)
+        await self._end([*self._over(), *self._excess(user)])
         cluster.watch.start()
         key = token_urlsafe(32)
         self._by_key[key] = Session(user, cluster)
@@ -119,21 +127,40 @@ class Sessions:
         if session is not None:
             await session.cluster.close()
 
-    async def _end_idle_ones(self) -> None:
+    async def _keep(self) -> None:
         while True:
             await asyncio.sleep(_UPKEEP_S)
-            await self._end(_MAX_SESSIONS)
+            await self._end(self._over())
+            await self._end_revoked()
 
-    async def _end(self, most: int) -> None:
-        """End sessions that are idle, and the oldest if there are more than so many."""
-        oldest_first = sorted(self._by_key.items(), key=lambda each: each[1].used_at)
-        excess = len(oldest_first) - most
-        ended = [
-            key
-            for number, (key, session) in enumerate(oldest_first)
-            if session.is_idle or number < excess
-        ]
-        for session in [self._by_key.pop(key) for key in ended]:
+    def _over(self) -> list[str]:
+        return [key for key, session in self._by_key.items() if session.is_over]
+
+    def _excess(self, user: str) -> list[str]:
+        """What has to end for one more session of this user: their own, the oldest first; if there
+        are too many of all users, one of the user that has most."""
+        by_user: dict[str | None, list[str]] = {}
+        for key, session in sorted(self._by_key.items(), key=lambda each: each[1].used_at):
+            if not session.is_over:
+                by_user.setdefault(session.user, []).append(key)
+        own = by_user.get(user, [])
+        if len(own) >= _MAX_OF_USER:
+            return own[: len(own) - _MAX_OF_USER + 1]
+        if sum(map(len, by_user.values())) >= _MAX_SESSIONS:
+            return max(by_user.values(), key=len)[:1]
+        return []
+
+    async def _end_revoked(self) -> None:
+        """End sessions whose credentials the cluster takes no longer, as of a changed password."""
+        for key, session in list(self._by_key.items()):
+            if monotonic() - session.checked_at >= _RECHECK_S:
+                session.checked_at = monotonic()
+                if not await session.cluster.is_signed_in():
+                    await self._end([key])
+
+    async def _end(self, keys: Iterable[str]) -> None:
+        ended = [self._by_key.pop(key) for key in keys if key in self._by_key]
+        for session in ended:
             await session.cluster.close()
 
 
@@ -173,7 +200,7 @@ def set_session_cookie(response: Response, request: Request, key: str) -> None:
     response.set_cookie(
         COOKIE,
         key,
-        max_age=IDLE_S,
+        max_age=LIFETIME_S,
         httponly=True,
         samesite="strict",
         secure=is_https(request),

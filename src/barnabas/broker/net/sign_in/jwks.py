@@ -11,7 +11,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +19,20 @@ _TIMEOUT_S = 10
 _MAX_BYTES = 1 << 20
 _AT_MOST_EVERY_S = 10.0
 """Keys are not fetched more often than this, whatever tokens are shown."""
+
+
+class _StaysEncrypted(HTTPRedirectHandler):
+    """Whoever can change what is sent unencrypted could give keys of their own."""
+
+    def redirect_request(
+        self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        if urlsplit(newurl).scheme != "https" and req.type == "https":
+            raise ValueError(f"it redirects to {newurl}, which is not encrypted")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = build_opener(_StaysEncrypted)
 
 
 class Jwks:
@@ -99,7 +113,7 @@ def load_keys(url: str) -> Any:
         text = path.read_bytes()
     elif urlsplit(url).scheme in ("http", "https"):
         try:
-            with urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme is checked
+            with _OPENER.open(url, timeout=_TIMEOUT_S) as answer:
                 text = answer.read(_MAX_BYTES)
         except HTTPException as error:
             raise ValueError(f"it does not speak HTTP: {error!r}") from error
