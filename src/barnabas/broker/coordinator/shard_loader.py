@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 _SLICE_BYTES = 1 << 16
 """A few hundred records, which take a few milliseconds to replay."""
+_TRY_AGAIN_S = 5.0
 _CURE = "; without another replica, restore the file from a backup"
 
 Shard = CoordinatorShard[Any]
@@ -38,6 +39,9 @@ class ShardLoader:
         if log.log_start_offset == log.log_end_offset:
             self._serve_when_committed(shard, log.log_end_offset)
             return
+        self._enlist(shard)
+
+    def _enlist(self, shard: Shard) -> None:
         self._to_load.append(shard)
         if self._task is None:
             self._task = self._loop.create_task(self._load_all())
@@ -73,6 +77,17 @@ class ShardLoader:
                     return
         except (StorageError, CorruptRecord) as error:
             shard.damaged()
+            if isinstance(error.__cause__, OSError):
+                # The disk did not answer, which says nothing about what is on it.
+                logger.error(
+                    "%s-%d can't be read, trying again in %g s: %s",
+                    partition.topic,
+                    partition.index,
+                    _TRY_AGAIN_S,
+                    error,
+                )
+                self._loop.call_later(_TRY_AGAIN_S, self._try_again, shard)
+                return
             logger.critical(
                 "%s-%d is damaged and can't be loaded: %s%s",
                 partition.topic,
@@ -98,6 +113,10 @@ class ShardLoader:
             )
         logger.info("%s-%d: %d records replayed", partition.topic, partition.index, replayed)
         self._serve_when_committed(shard, end_offset)
+
+    def _try_again(self, shard: Shard) -> None:
+        if shard.leads:
+            self._enlist(shard)
 
     def _serve_when_committed(self, shard: Shard, end_offset: int) -> None:
         waiter = shard.partition.committed(end_offset)
