@@ -29,6 +29,12 @@ CODE = [
     ({**PLAIN, "transform.sql": "SELECT reflect('a.B', 'c')"}, "transform.sql"),
     ({**PLAIN, "spark.own": "true", "spark.jars": "http://a/b.jar"}, "spark.jars"),
     ({**PLAIN, "spark.sql.catalog.x": "a.B"}, "spark.sql.catalog.x"),
+    ({**PLAIN, "partition.by": "day=reflect('a.B', 'c')"}, "partition.by"),
+    ({"connector.class": "to_http", "order.by": "java_method('a.B', 'c')"}, "order.by"),
+    ({"connector.class": "to_http", "idempotency_key": "reflect('a', 'b')"}, "idempotency_key"),
+    ({"connector.class": "to_postgres", "delete.when": "reflect('a', 'b')"}, "delete.when"),
+    ({**PLAIN, "sink.latest.by": "reflect('a', 'b')"}, "sink.latest.by"),
+    ({"connector.class": "from_query", "jar": "a.jar"}, "jar"),
 ]
 
 

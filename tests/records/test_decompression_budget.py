@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from barnabas.records.batch import patch_crc
 from barnabas.records.compression import Compression
 from barnabas.records.decompression_budget import DecompressionBudget, OverBudget
 from barnabas.records.encode import encode_batch
@@ -46,6 +47,22 @@ def test_what_could_not_be_decompressed_has_been_paid_for(codec: Compression) ->
     assert budget.left <= 0
     with pytest.raises(OverBudget):
         check(1, codec, budget)
+
+
+def test_what_proves_damaged_after_it_was_decompressed_has_been_paid_for() -> None:
+    budget, _ = budget_of(1_000 * KB)
+    rows = [(0, None, bytes(500 * KB), ())]
+    batch = encode_batch(rows, compression=Compression.GZIP)
+    batch[-6] ^= 1  # the checksum at the end of gzip
+    patch_crc(batch)
+    with pytest.raises(InvalidBatch, match="undecodable"):
+        validate_batch(
+            memoryview(batch),
+            max_batch_bytes=KB * KB,
+            max_decompressed_bytes=800 * KB,
+            budget=budget,
+        )
+    assert budget.left <= 500 * KB
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -22,15 +22,17 @@ def test_addresses_and_names_of_the_machine_are_known(host: str) -> None:
 
 def test_names_that_are_given_are_known() -> None:
     assert GUARD({"host": "Connect.Example.com:8083"}) is None
+    assert GUARD({"host": "Connect.Example.com:8083", **FIREFOX}) is None
     assert GUARD({}) is None, "a program of HTTP/1.0"
 
 
 @pytest.mark.parametrize("host", ["evil.example:8083", "connect.example.com.evil.example", "x"])
 def test_a_page_that_has_rebound_its_name_is_refused(host: str) -> None:
     """Its name has the address of this server now, so `Origin` is no other site."""
-    said = GUARD({"host": host, "origin": f"http://{host}"})
-    assert said is not None
-    assert "--public-host" in said
+    for headers in ({"origin": f"http://{host}"}, FIREFOX):
+        said = GUARD({"host": host, **headers})
+        assert said is not None
+        assert "--public-host" in said
     assert no_browsers({"host": host, **FIREFOX}) is not None
     assert no_browsers({"host": host, "origin": f"http://{host}"}) is not None
 
@@ -48,7 +50,8 @@ def test_pages_of_other_sites_are_refused(headers: dict[str, str]) -> None:
     assert no_browsers(headers) is not None
 
 
-def test_programs_scrape_metrics_by_any_name() -> None:
+def test_programs_may_use_any_name() -> None:
+    assert GUARD({"host": "connect:8083", "user-agent": "curl/8"}) is None
     assert no_browsers({"host": "node-1.example.com:9644", "user-agent": "Prometheus/3"}) is None
     assert no_browsers({"host": "localhost:9644", "sec-fetch-site": "none", **FIREFOX}) is None
 

@@ -4,6 +4,7 @@ An object appears as a whole or not at all, in both.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -67,7 +68,8 @@ class FolderStore:
         self._make_folders(path.parent)
         unfinished = path.with_name(path.name + _UNFINISHED)
         with os.fdopen(_open_private(unfinished), "wb") as file:
-            os.fchmod(file.fileno(), _FILE_MODE)  # one that was left behind may have another
+            with suppress(PermissionError):  # a file system that has no modes
+                os.fchmod(file.fileno(), _FILE_MODE)  # one that was left behind may have another
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

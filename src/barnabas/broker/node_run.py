@@ -82,6 +82,7 @@ async def close_node(node: Node) -> None:
     for _ in range(_TURNS_TO_DELETE):
         await sleep(0)
     await node.flusher.close()
+    node.recompression.close()
     node.threads.close()
     if node.partitions.close():
         _record_clean_shutdown(node)

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 
-_CODE = frozenset(("connector", "source.connector", "sink.connector", "transform.sql"))
-"""Classes of Python, and SQL, in which functions can call any class of the JVM."""
+_CODE = frozenset(("connector", "jar", "transform.sql"))
+"""Classes of Python and Java, and SQL, in which functions can call any class of the JVM."""
+_EXPRESSIONS = frozenset(
+    ("delete.when", "idempotency.key", "latest.by", "order.by", "partition.by", "expect")
+)
+"""Expressions of SQL: code if they call a function, and for that they need a parenthesis."""
+_ENDS = ("source.", "sink.")
 _SPARK = "spark."
 _HARMLESS = frozenset(("spark.own", "spark.driver.memory", "spark.sql.shuffle.partitions"))
 
@@ -20,14 +25,16 @@ def code_setting(config: Mapping[str, str]) -> str | None:
     """The first setting that runs code; None if there is none."""
     if config.get("connector.class") == PIPELINE:
         return "connector.class"
-    return next(
-        (
-            name
-            for name in sorted(config)
-            if name in _CODE or (name.startswith(_SPARK) and name not in _HARMLESS)
-        ),
-        None,
-    )
+    return next((name for name in sorted(config) if _runs_code(name, config[name])), None)
+
+
+def _runs_code(name: str, value: str) -> bool:
+    if name.startswith(_SPARK):
+        return name not in _HARMLESS
+    for end in _ENDS:
+        name = name.removeprefix(end)
+    name = name.replace("_", ".")
+    return name in _CODE or (name in _EXPRESSIONS and "(" in str(value))
 
 
 def code_refusal(config: Mapping[str, str], *, allow_code: bool) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ from functools import partial
 from barnabas.connect.open_cluster import warn_if_open
 from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
+from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.rest.router import Router
 from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
@@ -47,6 +48,12 @@ async def _serve(
     host = f"[{settings.host}]" if ":" in settings.host else settings.host  # IPv6, as in URLs
     worker_id = f"{host}:{port}"
     url = settings.advertised or f"http://{worker_id}"
+    if not is_known(url, url, settings.instances):
+        _log.warning(
+            "instances that stand by pass no requests on to this one: name the URLs of all of them"
+            " with --instances, %s among them",
+            url,
+        )
     runner = Runner(settings, topics, worker_id)
     leadership = Leadership(settings, topics, worker_id, url, runner.extend_lease)
     runner.start()

@@ -148,6 +148,9 @@ def _within(
         if affordable == limit:
             raise
         raise OverBudget from None
+    except CorruptPayload:
+        budget.use(affordable)  # nobody knows how much came before the damage
+        raise
 
 
 def _check_payload(header: BatchHeader, at: int, payload: Buffer) -> RecordSummary:

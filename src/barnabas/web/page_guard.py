@@ -4,9 +4,9 @@ A page of another site can let a browser send requests anywhere; then `Origin` h
 `Host`. With DNS rebinding it can also give its own name the address of a server here: then `Host`
 has that name, and the page can read the answers. It can't do that with an address or `localhost`.
 
-`known_hosts` takes requests for names that are known only. `no_browsers`, for metrics and probes,
-takes any name, unless a browser asks: programs reach a server by many names, and a page can't keep
-its browser from sending `Accept-Language`.
+Programs reach a server by many names, and a page can't keep its browser from sending
+`Accept-Language`. So browsers alone are restricted: to addresses by `no_browsers`, for metrics and
+probes, and to these and names that are known by `known_hosts`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,14 +22,14 @@ OTHER_PAGES = "requests of other web pages are refused"
 
 
 def known_hosts(hosts: Iterable[str], option: str) -> PageGuard:
-    """Lets requests for addresses, this machine and `hosts` through; `option` adds to these."""
+    """Lets browsers ask for addresses, this machine and `hosts`; `option` adds to these."""
     known = {each.lower() for each in hosts} | {gethostname().lower()}
 
     def refusal(headers: Mapping[str, str]) -> str | None:
         if _comes_from_elsewhere(headers):
             return OTHER_PAGES
         host = _host(headers)
-        if _is_of_machine(host) or host in known:
+        if not _is_browser(headers) or _is_of_machine(host) or host in known:
             return None
         return (
             f"{OTHER_PAGES}; if {host[:100]!r} is a name of this server, add {option} {host[:100]}"
@@ -40,10 +40,14 @@ def known_hosts(hosts: Iterable[str], option: str) -> PageGuard:
 
 def no_browsers(headers: Mapping[str, str]) -> str | None:
     """Lets all through but browsers that ask for a name, or for pages of other sites."""
-    is_browser = any(name in headers for name in ("accept-language", "sec-fetch-site", "origin"))
-    if _comes_from_elsewhere(headers) or (is_browser and not _is_of_machine(_host(headers))):
+    from_elsewhere = _comes_from_elsewhere(headers)
+    if from_elsewhere or (_is_browser(headers) and not _is_of_machine(_host(headers))):
         return f"{OTHER_PAGES}; browsers reach this server by its address"
     return None
+
+
+def _is_browser(headers: Mapping[str, str]) -> bool:
+    return any(name in headers for name in ("accept-language", "sec-fetch-site", "origin"))
 
 
 def _comes_from_elsewhere(headers: Mapping[str, str]) -> bool:

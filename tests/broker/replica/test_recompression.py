@@ -191,6 +191,17 @@ def test_what_waits_is_limited() -> None:
     assert len(seen) == 4, "there is room again"
 
 
+def test_nothing_is_appended_after_the_node_has_closed_its_logs() -> None:
+    partition = gzip_partition()
+    seen: list[Buffer | PreparedBatch | NotCompressed] = []
+    threads: Any = ManualThreads()
+    recompression = Recompression(threads, None)  # type: ignore[arg-type]
+    recompression.when_compressed(partition, batch(b"x" * 100), seen.append)
+    recompression.close()
+    threads.finish(threads.jobs[0])
+    assert not seen
+
+
 def test_nothing_overtakes_a_batch_that_is_refused_because_too_many_wait() -> None:
     """Some clients make of OUT_OF_ORDER_SEQUENCE_NUMBER a new epoch for all their partitions."""
     loop = asyncio.new_event_loop()

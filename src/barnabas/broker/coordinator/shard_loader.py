@@ -79,8 +79,9 @@ class ShardLoader:
             shard.damaged()
             if isinstance(error.__cause__, OSError):
                 # The disk did not answer, which says nothing about what is on it.
-                logger.error(
-                    "%s-%d can't be read, trying again in %g s: %s",
+                logger.critical(
+                    "%s-%d can't be read, so its coordinator does not serve; trying again in %g s:"
+                    " %s",
                     partition.topic,
                     partition.index,
                     _TRY_AGAIN_S,

@@ -18,7 +18,7 @@ from barnabas.broker.quorum.describe import (
     unknown_topic,
 )
 from barnabas.broker.quorum.membership import change_voters
-from barnabas.broker.quorum.outcome import NotLeader
+from barnabas.broker.quorum.outcome import NotLeader, QuorumStopped
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.quorum.shell import RaftShell
 from barnabas.raft import Proposal, QuorumStatus, Raft, ReplicaKey, Voter
@@ -61,7 +61,7 @@ async def _confirmed(quorum: Quorum, shell: RaftShell) -> DescribeQuorumResponse
     """The leader's answer, after a majority has confirmed that it still leads."""
     try:
         await quorum.read_barrier()
-    except NotLeader:
+    except (NotLeader, QuorumStopped):
         return _describe_member(quorum, shell)
     return _describe_leader(quorum, shell)
 

@@ -42,10 +42,11 @@ async def catch_up(quorum: Quorum) -> None:
 
 async def _committed_offset(quorum: Quorum) -> int:
     """The high watermark of a leader that a majority has confirmed after this call."""
-    while True:
+    while quorum.shell is not None:
         answer = describe_quorum(quorum, CONFIRMED_QUESTION, may_forward=True)
         described = await answer if isinstance(answer, Future) else answer
         partition = only_partition(described.topics)
         if partition is not None and not partition.error_code:
             return partition.high_watermark
         await sleep(_ASK_AGAIN_S)
+    raise QuorumStopped("this node takes no part in the quorum")

@@ -378,8 +378,12 @@ class RaftShell:
             self.led_epoch = None
             self._callbacks.on_leadership(None)
         self._proposals.fail(lambda: QuorumStopped("the quorum has stopped"))
-        for answer in (*self._asked.values(), *self._reads, *self._replays):
+        for answer in self._asked.values():
             answer.cancel()
+        for waiting in (*self._reads, *self._replays):
+            if not waiting.done():
+                waiting.set_exception(QuorumStopped("the quorum has stopped"))
+                waiting.exception()  # retrieved here, as whoever waits may be gone
 
     async def stop(self) -> None:
         """Hand leadership over, if another node can lead, and let pending writes finish."""

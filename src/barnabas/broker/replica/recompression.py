@@ -133,6 +133,10 @@ class Recompression:
             waiting.job = self._loop.run_in_executor(self._threads, work)
             waiting.job.add_done_callback(lambda _: self._hand_on(partition))
 
+    def close(self) -> None:
+        """Drop what waits: it is not acknowledged, and nothing may be appended after this."""
+        self.queues.clear()
+
     def _hand_on(self, partition: Partition) -> None:
         queue = self.queues.get(partition)
         while queue and (queue[0].job is None or queue[0].job.done()):

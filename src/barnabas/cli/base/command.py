@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "barnabas-cli"
 _SILENCE_S = 3
+_INSTALL = "pip install"
 
 Bootstrap = Annotated[
     str | None,
@@ -188,6 +189,8 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
     except (BarnabasError, CommandError, ImportError, OSError) as error:
+        if isinstance(error, ImportError) and not _is_missing_package(error):
+            raise
         if verbose:
             traceback.print_exc()
         say(f"error: {_with_extra(error)}")
@@ -204,9 +207,15 @@ def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
 def _with_extra(error: Exception) -> str:
     """What happened; of a package that is not installed, also how to install it."""
     what = str(error)
-    if isinstance(error, ImportError) and "pip install" not in what:
-        return f"{what}: pip install 'barnabas[all]'"
+    if isinstance(error, ImportError) and _INSTALL not in what:
+        return f"{what}: {_INSTALL} 'barnabas[all]'"
     return what
+
+
+def _is_missing_package(error: ImportError) -> bool:
+    """Anything else is a bug."""
+    ours = (error.name or "").partition(".")[0] == "barnabas"
+    return _INSTALL in str(error) or (isinstance(error, ModuleNotFoundError) and not ours)
 
 
 def _take_over_signature(

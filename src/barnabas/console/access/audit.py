@@ -10,7 +10,7 @@ from barnabas.console.endpoint import Endpoint
 from barnabas.console.messages.masking import Masks
 from barnabas.console.options import ConsoleOptions
 from barnabas.console.user_cluster import UserCluster
-from barnabas.errors import NotAuthorized
+from barnabas.errors import NotAuthorized, SignInFailed
 from barnabas.security.secret_settings import HIDDEN, shown_setting, without_secrets_of
 
 _LONG = 1_000
@@ -63,11 +63,11 @@ class Audit:
         producer = self._own.producer()
         try:
             await (await producer.send(topic, json_bytes(entry), (user or "").encode()))
-        except NotAuthorized as error:
+        except (NotAuthorized, SignInFailed) as error:
             raise ApiError(
                 HTTPStatus.BAD_GATEWAY,
                 f"the console may not write its audit topic: {error}",
-                f"Allow the console's own user to write {topic}.",
+                f"Let the console's own user sign in, and write {topic}.",
             ) from error
 
     def _outcome(

@@ -130,6 +130,13 @@ def shown(
 async def replay_dead_letters(call: Call) -> dict[str, Any]:
     """Send them back, each once; it takes as long as a group takes to form."""
     topic, reason = call.text("topic"), call.text("reason") or None
+    if reason is not None and call.options.masks:
+        # Those that are masked would be passed over, and later replays go on behind them.
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST,
+            "a console with masks replays all letters of a topic, not those of one reason",
+            f"Replay them with barnabas dead-letters replay {topic} --reason, or without a reason.",
+        )
     is_wanted = partial(is_asked_for, reason=reason, masks=Masks(call.options.masks))
     try:
         async with asyncio.timeout(_REPLAY_S):
