@@ -1,6 +1,7 @@
 """Builds the documentation site: `make site`.
 
-The pages are README.md, CHANGELOG.md and docs/, as they are in the repository. A file that they
+The pages are those at the root of the repository and docs/, as they are there. SECURITY.md is not
+among them: where upper case does not count, it would replace docs/security.md. A file that they
 link to and that is not a page, such as an example, becomes a page that shows its source. Links are
 rewritten to where their targets are on the site. Each page of the API reference names a module,
 and the generator fills it from the docstrings. A broken link fails the build.
@@ -66,7 +67,8 @@ def main() -> None:
 
 def _documents() -> dict[PurePosixPath, str]:
     """The text of each page, by its path in the repository."""
-    paths = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    top = [path for path in sorted(ROOT.glob("*.md")) if path.name != "SECURITY.md"]
+    paths = [*top, *sorted((ROOT / "docs").rglob("*.md"))]
     return {PurePosixPath(path.relative_to(ROOT).as_posix()): path.read_text() for path in paths}
 
 

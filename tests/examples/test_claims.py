@@ -4,6 +4,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+import barnabas
+from barnabas.changes.envelope import VERSION
 from barnabas.diagnosis.examine import CHECKS
 from tests.examples.documents import ROOT
 from tests.examples.test_links import PAGES
@@ -57,3 +59,10 @@ def test_a_broad_except_is_where_the_architecture_says() -> None:
     assert outside == []
     unused = [place for place in named if not any(path.startswith(place) for path in found)]
     assert unused == []
+
+
+def test_there_is_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert barnabas.__version__ == project["version"]
+    assert f"barnabas-{project['version']}" == VERSION
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()

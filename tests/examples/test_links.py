@@ -1,4 +1,4 @@
-"""README.md, CHANGELOG.md and docs/ link to headings, and name source files, that exist.
+"""The pages at the root and in docs/ link to headings, and name source files, that exist.
 
 `make site` checks the same for the site. This test needs no generator, and follows the rules by
 which a repository browser names a heading.
@@ -11,7 +11,7 @@ import pytest
 
 from tests.examples.documents import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SOURCE = re.compile(

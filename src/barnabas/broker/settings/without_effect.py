@@ -1,8 +1,8 @@
 """Kafka's settings of a broker that have no effect here, with the reason that the log gives.
 
 A properties file written for Kafka has some of them, and none is worth refusing to start. Settings
-that protect data or say who may do what (`ssl.*`, `sasl.*`, `remote.*`,
-...) are not among them: who sets those relies on them.
+that protect data or say who may do what (`ssl.*`, `sasl.*`, `remote.*`, ...) are not among them:
+whoever sets those relies on them. How nodes prove themselves to each other is the exception.
 """
 
 _ONE_LOOP = "a node is one process with one event loop"
@@ -16,6 +16,7 @@ _SHARE_COORDINATOR = "the share coordinator works without it"
 _METRICS = "there are no metrics reporters"
 _FORMAT = "there is one message format, v2"
 _EXACT_ROLL = "segments are rolled at segment.ms exactly"
+_ALWAYS = "it is always on"
 _CLEANUP = "it is done when it is due"
 
 _NAMES_BY_REASON = {
@@ -84,6 +85,11 @@ _NAMES_BY_REASON = {
         "metrics.num.samples",
         "metrics.recording.level",
         "metrics.sample.window.ms",
+    ),
+    _ALWAYS: (
+        "group.coordinator.rebalance.protocols",
+        "log.cleaner.enable",
+        "transaction.partition.verification.enable",
     ),
     _FORMAT: (
         "inter.broker.protocol.version",
