@@ -284,7 +284,7 @@ def test_what_a_client_writes_stays_on_its_line(
 ) -> None:
     caplog.set_level(logging.INFO, "barnabas.authorizer")
     erin = LocalUser(alice.node, "erin\nPrincipal = User:root")
-    for name in ("a\nPrincipal = User:alice is Denied", "x" * 1_000_000, "caf\u00e9"):
+    for name in ("a\nPrincipal = User:alice is Denied", "x" * 32_767, "caf\u00e9"):
         erin.ask(FindCoordinatorRequest(coordinator_keys=[name]))
     forged, long, plain = caplog.messages
     assert not any("\n" in line for line in caplog.messages)
