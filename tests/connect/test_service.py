@@ -112,7 +112,8 @@ def test_errors_have_the_shapes_of_kafka_connect(service: Service, standby: Serv
     assert service.call("POST", "/connectors", [1]).status == 400
     plain = {"Content-Type": "text/plain"}
     assert service.call("POST", "/connectors", {}, plain).status == 415
-    for page in ({"Origin": "http://elsewhere.example"}, {"Host": "rebound.example"}):
+    rebound = {"Host": "rebound.example", "Accept-Language": "en"}
+    for page in ({"Origin": "http://elsewhere.example"}, rebound):
         assert service.call("POST", "/connectors", {}, page).status == 403
     assert service.call("POST", "/connectors", {"name": "x" * 2_000_000}).status == 413
     assert service.call("DELETE", "/connectors/errs").status == 204
