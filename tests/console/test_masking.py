@@ -1,11 +1,15 @@
 """Parts of records that no page may show."""
 
+import asyncio
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from barnabas.console.answers import ApiError
 from barnabas.console.api.connectors import shown_connector
-from barnabas.console.api.dead_letters import is_asked_for
+from barnabas.console.api.dead_letters import is_asked_for, replay_dead_letters
 from barnabas.console.messages.expression import text_test
 from barnabas.console.messages.masking import MASK, Masks, parse_mask
 from barnabas.console.messages.ranges import Found
@@ -151,3 +155,12 @@ def test_the_trace_of_a_connector_does_not_quote_what_is_masked(
 def test_other_traces_are_shown() -> None:
     assert error_of(["orders"], {}, "payments*:value") == TRACE
     assert error_of([], {}) == TRACE
+
+
+def test_a_replay_by_reason_is_refused_where_reasons_are_masked() -> None:
+    """It would pass masked letters over, and later replays begin behind them."""
+    given = {"topic": "payments-dead", "reason": "4111"}
+    options = SimpleNamespace(masks=[parse_mask("payments:$.card")])
+    call: Any = SimpleNamespace(text=given.__getitem__, options=options)
+    with pytest.raises(ApiError, match="all letters of a topic"):
+        asyncio.run(replay_dead_letters(call))

@@ -1,6 +1,6 @@
 """Settings of a connector that run code, which an instance takes only with `--allow-code`.
 
-Whoever can write the configs topic or reach the REST API chooses a connector's settings. Without
+Anyone who can write the configs topic or reach the REST API chooses a connector's settings. Without
 code these name plugins that are installed: what a plugin can read and write, such as files and
 databases, is possible all the same.
 """
@@ -13,7 +13,7 @@ from barnabas.spark.pipelines.connectors.kinds import PIPELINE
 _CODE = frozenset(("connector", "jar", "transform.sql"))
 """Classes of Python and Java, and SQL, in which functions can call any class of the JVM."""
 _EXPRESSIONS = frozenset(
-    ("delete.when", "idempotency.key", "latest.by", "order.by", "partition.by", "expect")
+    ("delete.when", "idempotency.key", "latest.by", "order.by", "partition.by")
 )
 """Expressions of SQL: code if they call a function, and for that they need a parenthesis."""
 _ENDS = ("source.", "sink.")
@@ -34,7 +34,7 @@ def _runs_code(name: str, value: str) -> bool:
     for end in _ENDS:
         name = name.removeprefix(end)
     name = name.replace("_", ".")
-    return name in _CODE or (name in _EXPRESSIONS and "(" in str(value))
+    return name in _CODE or (name in _EXPRESSIONS and "(" in value)
 
 
 def code_refusal(config: Mapping[str, str], *, allow_code: bool) -> tuple[str, str] | None:

@@ -1,14 +1,14 @@
 """Dead letters that are sent back to their topics, each once, and those that are deleted."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.aio.producer import Producer
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
 from barnabas.client.producer.dead_letters import without_letter_headers
-from barnabas.dead_letters.letters import Letter, LetterCluster, letter_of
+from barnabas.dead_letters.letters import LetterCluster, letter_of, matches
 from barnabas.dead_letters.passed_over import PassedOver
 from barnabas.records.message import Message
 
@@ -38,13 +38,11 @@ def group_of(topic: str) -> str:
     return f"{topic}.replay"
 
 
-async def replay_letters(
-    cluster: LetterCluster, topic: str, is_wanted: Callable[[Letter], bool]
-) -> Counter[str]:
+async def replay_letters(cluster: LetterCluster, topic: str, reason: str | None) -> Counter[str]:
     """Send back those that were not yet; returns how many went to which topic.
 
     They are sent as they were, without the headers of dead letters, in transactions with the
-    offsets of the group. Those that are not wanted are passed over, and count as seen; which, is
+    offsets of the group. With a `reason`, others are passed over, and count as seen; which, is
     recorded with the offsets.
     """
     async with cluster.admin() as admin:
@@ -65,7 +63,7 @@ async def replay_letters(
             messages = await consumer.poll(0.5)
             if messages:
                 async with producer.transaction(consumer) as transaction:
-                    skipped = await _send_back(producer, messages, is_wanted, sent)
+                    skipped = await _send_back(producer, messages, reason, sent)
                     passed |= _after(messages, skipped, passed)
                     transaction.annotate({each: text.encode() for each, text in passed.items()})
             mine: list[TopicPartition] = consumer.assignment
@@ -74,16 +72,13 @@ async def replay_letters(
 
 
 async def _send_back(
-    producer: Producer,
-    messages: Iterable[Message],
-    is_wanted: Callable[[Letter], bool],
-    sent: Counter[str],
+    producer: Producer, messages: Iterable[Message], reason: str | None, sent: Counter[str]
 ) -> set[tuple[int, int]]:
     """Partitions and offsets of those that were not sent."""
     skipped: set[tuple[int, int]] = set()
     for message in messages:
         letter = letter_of(message)
-        if not letter.is_letter or not is_wanted(letter):
+        if not letter.is_letter or not matches(reason, letter.said):
             skipped.add((message.partition, message.offset))
             continue
         headers = without_letter_headers(message.headers)

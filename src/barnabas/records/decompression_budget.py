@@ -1,7 +1,7 @@
 """How much may be decompressed before other work gets its turn.
 
 A kilobyte can decompress to 32 MiB, so the size of requests does not bound the work that they make.
-Whoever decompresses on an event loop takes the bytes from one budget for all requests of a turn;
+Code that decompresses on an event loop takes the bytes from one budget for all requests of a turn;
 what exceeds it is done elsewhere.
 """
 

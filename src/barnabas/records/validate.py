@@ -149,7 +149,7 @@ def _within(
             raise
         raise OverBudget from None
     except CorruptPayload:
-        budget.use(affordable)  # nobody knows how much came before the damage
+        budget.use(affordable)  # how much came before the damage is unknown
         raise
 
 

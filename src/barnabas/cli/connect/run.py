@@ -102,7 +102,7 @@ def run(
         str | None,
         typer.Option(
             metavar="URL,URL",
-            help="URLs of all instances. Default: only those on this machine.",
+            help="URLs of all instances. Default: only those that listen on localhost.",
             show_default=False,
         ),
     ] = None,

@@ -92,13 +92,9 @@ async def show(
 
 async def replay(session: Session, topic: Topic, reason: Reason = None) -> None:
     """Send dead letters back to their topics, each once."""
-    from barnabas.dead_letters.letters import Letter, matches
     from barnabas.dead_letters.replay import replay_letters
 
-    def is_wanted(letter: Letter) -> bool:
-        return matches(reason, letter.said)
-
-    sent = await replay_letters(await _cluster(session, topic), topic, is_wanted)
+    sent = await replay_letters(await _cluster(session, topic), topic, reason)
     if session.as_json:
         print_json(dict(sent))
         return

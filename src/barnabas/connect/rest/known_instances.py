@@ -1,8 +1,8 @@
 """Which instances a request is passed on to.
 
 The leader's URL is in a record of the status topic, and requests have passwords in them. So the URL
-has to be one of `--instances`. Without these, instances are on one machine: both this one and the
-leader have an address of it.
+has to be one of `--instances`. Without these, both this one and the leader have to listen on
+`localhost`.
 """
 
 from collections.abc import Iterable

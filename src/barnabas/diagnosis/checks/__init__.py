@@ -15,6 +15,6 @@ retention         retention and compaction that contradict the segments
 message_sizes     records that fit the topic and nothing else
 unequal_settings  nodes that disagree about the cluster
 groups            lag, abandoned groups, records deleted unread
-transactions      transactions that hang, or that nobody has ended
+transactions      transactions that hang or were abandoned
 quotas            quotas that stop a client
 """

@@ -1,4 +1,4 @@
-"""Transactions that nobody may end: readers of committed records wait behind them."""
+"""Transactions that may stay open for ever: readers of committed records wait behind them."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def hanging(facts: Facts) -> Iterator[Finding]:
 
 
 def left_open(facts: Facts) -> Iterator[Finding]:
-    """Two-phase commit has no timeout: whoever prepared these has to end them."""
+    """Two-phase commit has no timeout: the program that prepared these has to end them."""
     for transactional_id in facts.left_open:
         yield warning(
             "transactions",
