@@ -132,6 +132,9 @@ class Talk:
         self.parked[number].set_result([data])
         self.turn()
 
+    def mute(self, throttle_ms: int) -> None:
+        self.connection.mute(throttle_ms, lambda: int(self.loop.time() * 1_000))
+
     def turn(self) -> None:
         self.loop.run_until_complete(asyncio.sleep(0))
 

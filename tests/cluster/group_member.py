@@ -17,7 +17,8 @@ from barnabas import TopicPartition
 
 def main() -> None:
     bootstrap, topic, group, *instance_id = sys.argv[1:]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    leaving: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: leaving.append(number))
     print("ready", flush=True)
     sys.stdin.readline()
 
@@ -41,8 +42,9 @@ def main() -> None:
         on_revoked=note("revoked"),
         on_lost=note("lost"),
     ) as consumer:
-        for message in consumer:
-            write("read", message.partition, int(message.value))
+        while not leaving:  # not with an exception: it could strike between event and line
+            for message in consumer.poll(0.1):
+                write("read", message.partition, int(message.value))
 
 
 if __name__ == "__main__":

@@ -226,8 +226,9 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         """
         on_revoked = self._callbacks[PartitionChange.REVOKED]
         try:
-            if on_revoked is not None and not self._registration.closed and self._core.assignment:
-                await self._call(on_revoked, self._core.assignment)
+            known = self._core.known_assignment
+            if on_revoked is not None and not self._registration.closed and known:
+                await self._call(on_revoked, known)
         finally:
             await super().close()
 

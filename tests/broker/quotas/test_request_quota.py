@@ -1,13 +1,15 @@
 """The time that a request takes is that of the node's clock."""
 
+from collections.abc import Callable
+
 from barnabas.broker.quotas.limited_client import LimitedClient, LimitedRate
 from barnabas.broker.quotas.request_quota import RequestQuota
 from barnabas.security.quotas.rate import QuotaWindows, Rate
 
 
 class Unmuted:
-    def mute(self, seconds: float) -> None:
-        raise AssertionError(f"muted for {seconds} s")
+    def mute(self, throttle_ms: int, now_ms: Callable[[], int]) -> None:
+        raise AssertionError(f"muted for {throttle_ms} ms at {now_ms()}")
 
 
 def test_work_is_measured_by_the_clock_of_the_node() -> None:

@@ -61,6 +61,11 @@ def alter(client: RawClient, entity: Entity, **limits: float | None) -> None:
     assert result.error_code == 0, result.error_message
 
 
+def milliseconds_since(began: float) -> float:
+    """What a debt may have shrunk by, and one that is lost where times are cut."""
+    return (time.monotonic() - began) * 1_000 + 1
+
+
 @pytest.fixture
 def connect(node: BrokerProcess, client: RawClient) -> Iterator[Connect]:
     """Clients with an id; all quotas are removed at the end."""
@@ -104,8 +109,7 @@ def test_throttled_requests_are_counted_and_timed(
     create_topic(client, "counted")
     alter(client, {"client-id": "counted"}, producer_byte_rate=RATE)
     producer = connect("counted")
-    for _ in range(3):
-        produced(producer, "counted", batch(BURST))
+    produced(producer, "counted", batch(5 * BURST))
     found = scrape(node)
     labels = {"resource": "Produce", "clientId": "counted"}
     assert (found.value("kafka_server_quota_byte_rate", **labels) or 0) > 0
@@ -227,7 +231,7 @@ def test_topics_beyond_the_rate_are_refused(client: RawClient, connect: Connect)
         0,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     ]
-    assert 0 < answer.throttle_time_ms <= 1000
+    assert 1000 - milliseconds_since(began) <= answer.throttle_time_ms <= 1000
     more = app.ask(CreatePartitionsRequest([CreatePartitionsTopic(names[0], 4, None)]))
     assert time.monotonic() - began > answer.throttle_time_ms / 1000 - 0.1
     assert more.results[0].error_code == 0
@@ -244,9 +248,10 @@ def test_older_versions_change_topics_and_are_throttled_afterwards(
     alter(client, {"client-id": None}, controller_mutation_rate=2)
     app = connect("app")
     wanted = [CreatableTopic(f"old-{number}", 2, 1) for number in range(3)]
+    began = time.monotonic()
     answer = app.ask(CreateTopicsRequest(wanted), 4)
     assert [topic.error_code for topic in answer.topics] == [0, 0, 0]
-    assert 1500 < answer.throttle_time_ms <= 2000
+    assert 2000 - milliseconds_since(began) <= answer.throttle_time_ms <= 2000
     test = CreateTopicsRequest([CreatableTopic("test", 50, 1)], validate_only=True)
     time.sleep(2)
     assert app.ask(test, 4).throttle_time_ms == 0, "a test counts"

@@ -31,7 +31,7 @@ def test_their_throttle_times_are_not_counted() -> None:
     )
     connection = SimpleNamespace(
         principal=SimpleNamespace(name="ada"),
-        mute=lambda _: None,
+        mute=lambda *_: None,
         peer=None,
         awaited_quota=True,
         has_signed_in=True,

@@ -256,6 +256,49 @@ def test_an_application_that_does_not_come_is_not_waited_for_until_it_is_removed
     with_member(work, T0, T1)
 
 
+def test_who_is_interrupted_during_the_last_commit_is_told_that_partitions_go_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(_: FakeCluster, group: FakeConsumerGroup, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        await consumer.settled()
+        with monkeypatch.context() as patch:
+            patch.setattr(consumer.committer, "commit_quietly", lambda: asyncio.sleep(30))
+            group.want(T1)
+            interrupted = asyncio.ensure_future(consumer.event())
+            await asyncio.sleep(3 * BEAT_S)
+            interrupted.cancel()
+        assert await consumer.handled_event() == (REVOKED, [T0])
+
+    with_member(work, T0, T1)
+
+
+def test_what_is_given_up_during_the_last_commit_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take longer than the member may wait for the application."""
+
+    async def work(_: FakeCluster, group: FakeConsumerGroup, consumer: Consumer) -> None:
+        await consumer.handled_event()
+        await consumer.settled()
+        pauses = iter([0.9 * REBALANCE_S, 0.0])
+        monkeypatch.setattr(
+            consumer.committer, "commit_quietly", lambda: asyncio.sleep(next(pauses))
+        )
+        group.want(T1)
+        assert await consumer.handled_event() == (LOST, [T0])
+
+    with_member(work, T0, T1)
+
+
+def test_what_the_application_has_not_heard_of_is_known_as_such() -> None:
+    async def work(_: FakeCluster, _group: FakeConsumerGroup, consumer: Consumer) -> None:
+        await consumer.rebalancer.join_first()
+        assert (set(consumer.fetcher.states), consumer.rebalancer.untold) == ({T0, T1}, {T0, T1})
+        await consumer.handled_event()
+        assert consumer.rebalancer.untold == set()
+
+    with_member(work, T0, T1)
+
+
 def test_a_commit_with_an_old_epoch_waits_for_the_next_one() -> None:
     async def work(fake: FakeCluster, group: FakeConsumerGroup, consumer: Consumer) -> None:
         await consumer.handled_event()

@@ -294,13 +294,13 @@ class Connection(BufferedProtocol):
         if self.is_admitted:
             self._dispatch = dispatch
 
-    def mute(self, seconds: float) -> None:
+    def mute(self, throttle_ms: int, now_ms: Callable[[], int]) -> None:
         """Handle and read nothing more for a while; answers are still sent."""
         if self._closing:
             return
         if self._muting is None:
-            self._muting = Muting(self._unmute)
-        self._muting.extend(seconds)
+            self._muting = Muting(self._unmute, now_ms)
+        self._muting.extend(throttle_ms)
         self._ready = False
         self._set_reading(False)
 

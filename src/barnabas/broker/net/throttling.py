@@ -75,7 +75,7 @@ class Throttling:
         connection.awaited_quota = True
         throttle_ms = client.request_throttle_ms(self._quotas.now_ms())
         if throttle_ms:
-            connection.mute(throttle_ms / 1_000)
+            connection.mute(throttle_ms, self._quotas.now_ms)
             raise RequestHeld
 
 

@@ -22,7 +22,7 @@ _FETCH = FetchRequest.API_KEY
 
 
 class Mutable(Protocol):
-    def mute(self, seconds: float) -> None:
+    def mute(self, throttle_ms: int, now_ms: Callable[[], int]) -> None:
         """Read nothing for a while."""
 
 
@@ -72,7 +72,7 @@ class RequestQuota:
         if not self.throttle_ms and self._throttled is not None:
             self._throttled.add(self._api_key, throttle_ms)
         self.throttle_ms = max(self.throttle_ms, throttle_ms)
-        self._connection.mute(throttle_ms / 1_000)
+        self._connection.mute(throttle_ms, self._now_ms)
 
     # -- fetches -----------------------------------------------------------------------------------
 

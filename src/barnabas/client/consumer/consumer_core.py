@@ -191,6 +191,12 @@ class ConsumerCore(ConsumerCommits):
             if not await _wait(left_s, notified):
                 return None
 
+    @property
+    def known_assignment(self) -> list[TopicPartition]:
+        """The partitions that the application can have heard of. For any thread."""
+        untold = set() if self.rebalancer is None else self.rebalancer.untold
+        return [name for name in self.assignment if name not in untold]
+
     async def event_handled(self) -> None:
         """The application knows what `wait_for_messages` has told it."""
         if self.rebalancer is not None:

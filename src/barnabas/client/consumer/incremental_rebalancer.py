@@ -111,12 +111,13 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
             self._telling = who
             return self._events.popleft()
         if self._going and not self._told:
-            self._told, self._telling = True, who
+            self._telling = who
             going = self._going
             await self._committer.commit_quietly()
             if going is self._going:
+                self._told = True
                 return RebalanceEvent(PartitionChange.REVOKED, list(going))
-            self._telling = None  # they were lost meanwhile
+            self._telling = None  # they were lost or given up meanwhile
             self._notify()
         return None
 

@@ -107,6 +107,13 @@ class Rebalancer(ABC, Generic[MemberT]):
     def fenced(self, membership: GroupMembership) -> None:
         """The coordinator has refused a commit in the name of this membership."""
 
+    @property
+    def untold(self) -> set[TopicPartition]:
+        """What is read already, and the application does not know of yet. For any thread."""
+        events = list(self._events)
+        assigned = (each for each in events if each.change is PartitionChange.ASSIGNED)
+        return {name for each in assigned for name in each.partitions}
+
     def event_handled(self) -> None:
         """The application knows what it was told, and has done what it wanted to do about it."""
         self._telling = None
