@@ -46,7 +46,7 @@ def test_who_does_not_read_is_closed_and_the_others_are_served(
         assert grown < 30 * (2 << 20) + LIMIT
 
         def first_value() -> bytes | None:
-            """None while closed connections still count: then a fetch is answered without records."""
+            """None while closed connections still count: then a fetch brings no records."""
             return next(iter(values_of(fetch_one(honest, topic, max_bytes=8 << 20))), None)
 
         assert wait_until(first_value, "an honest client is not served") == b"x" * 450_000
