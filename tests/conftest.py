@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import costs, groups, tier
+from tests.support import costs, forked_workers, groups, tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
 from tests.support.progress import Progress
@@ -84,9 +84,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rest", action="store_true", help="run only what --quick leaves out")
     parser.addoption("--by-area", action="store_true", help="show progress by area, not by test")
     parser.addoption("--shuffle", metavar="SEED", help="run in a random order")
+    forked_workers.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    forked_workers.start(config)
     if config.getoption("--quick"):
         tier.set_quick()
     config.option.loadscopereorder = False  # xdist would begin with the groups of most tests

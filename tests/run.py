@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     command += ["--quick"] if given.quick else []
     command += ["--rest"] if given.rest else []
     command += ["--shuffle", given.shuffle] if given.shuffle else []
-    parallel = ["--numprocesses", str(given.workers), "--dist", "loadgroup"]
+    parallel = ["--workers", str(given.workers), "--dist", "loadgroup"]
     short = " and not long" if given.no_long else ""
     parallel += ["-m", f"not alone{short}"]
     with TemporaryDirectory() as directory:
