@@ -29,9 +29,9 @@ from tempfile import mkdtemp
 
 import pytest
 
-_TEMPLATE = "PYTEST_TEMPLATE"
-"""Is set in the template and in its forks."""
 _STREAMS = 3
+_RESTARTS = 4
+"""How often a worker that crashes is replaced, as xdist has it by default."""
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -41,7 +41,7 @@ def add_option(parser: pytest.Parser) -> None:
 def start(config: pytest.Config) -> None:
     """Have xdist use forks of a template, in the main process of a run with --workers."""
     workers = config.getoption("--workers")
-    if not workers or _TEMPLATE in os.environ or config.getoption("collectonly"):
+    if not workers or hasattr(config, "workerinput") or config.getoption("collectonly"):
         return
     path = Path(mkdtemp()) / "template"
     with socket.socket(socket.AF_UNIX) as listener:
@@ -52,13 +52,13 @@ def start(config: pytest.Config) -> None:
             [sys.executable, "-m", __name__, str(number), *config.invocation_params.args],
             stdin=subprocess.PIPE,
             pass_fds=[number],
-            env=os.environ | {_TEMPLATE: "1"},
         )
     config.add_cleanup(lambda: _end(template))
     launcher = Path(__file__).with_name("worker_launcher.py")
     # Neither site-packages nor variables: the launcher has to start quickly, and needs nothing.
     python = f"{sys.executable} -S -E {launcher} {path}"
     config.option.tx = [f"popen//python={python}"] * workers
+    config.option.maxworkerrestart = str(_RESTARTS * workers)
 
 
 def _end(template: "subprocess.Popen[bytes]") -> None:
@@ -88,8 +88,19 @@ def main(number: str, *arguments: str) -> None:
 
 def _collect(arguments: tuple[str, ...]) -> None:
     """Import what the tests import; what is wrong with it, the workers will say."""
+    given = [*arguments, "--collect-only", "--quiet", "--numprocesses", "0"]
+    # Where nothing is compiled yet, another process begins to do so from the other end.
+    paths = [each for each in arguments if Path(each).exists()]
+    backwards = [*(each for each in given if each not in paths), *reversed(paths)]
+    helper = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *backwards],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
-        pytest.main([*arguments, "--collect-only", "--quiet", "--numprocesses", "0"])
+        pytest.main(given)
+    helper.kill()
+    helper.wait()
 
 
 def _become_worker(launcher: socket.socket) -> None:
