@@ -22,9 +22,10 @@ OUTPUT = ROOT / "site"
 CONFIG = ROOT / "tools" / "site.toml"
 
 API = {
-    "barnabas": """Producer Consumer Table Admin Message Sent Delivery TopicPartition
-        TopicDescription GroupDescription ConfigEntry ClusterDescription""",
-    "barnabas.aio": "Producer Consumer Table Admin transaction.Transaction streams.Stream",
+    "barnabas": """Producer Consumer Queue App Table Admin Message Sent Delivery QueueMessage
+        Acknowledgement Depends Outgoing SentTo TopicPartition TopicDescription GroupDescription
+        ConfigEntry ClusterDescription""",
+    "barnabas.aio": "Producer Consumer Queue Table Admin transaction.Transaction streams.Stream",
     "barnabas.sync": "transaction.Transaction streams.Stream",
     "barnabas.errors": "",
     "barnabas.formats": "",
