@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
         help="only areas that the last changes can reach, as many as MINUTES allow",
     )
     parser.add_argument("--shuffle", metavar="SEED", help="in a random order, which SEED repeats")
-    parser.add_argument("--costs", action="store_true", help="print what each area costs")
+    parser.add_argument(
+        "--costs", action="store_true", help="print what each area and the dearest files cost"
+    )
     parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
     given = parser.parse_args(arguments)
     areas = given.area.split(",") if given.area else all_areas()
@@ -59,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         if alone and code != _INTERRUPTED:
             code = max(code, _run([*command, "-m", f"alone{short}", *alone]))
         if given.costs:
-            print("", *costs.table(Path(directory)), sep="\n")
+            print("", *costs.tables(Path(directory)), sep="\n")
     return code
 
 

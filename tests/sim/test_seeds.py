@@ -17,7 +17,7 @@ import pytest
 from tests.sim.fork_server import HASH_SEED, ForkServer
 from tests.support.tier import is_quick
 
-SEEDS = 20 if is_quick() else 140
+SEEDS = 10 if is_quick() else 140
 FRESH = 8 if is_quick() else 40
 """They find more than those that always run."""
 AT_ONCE = 10

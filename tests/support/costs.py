@@ -20,6 +20,9 @@ VARIABLE = "PYTEST_COSTS"
 
 _LOOK_S = 0.2
 """Looking at all processes takes milliseconds, so it is done after tests that took so long."""
+_DEAREST = 30
+"""How many files are shown."""
+_Sums = defaultdict[str, list[float]]
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -72,16 +75,23 @@ def _tree_cpu_s() -> float:
     return total
 
 
-def table(directory: Path) -> Iterator[str]:
-    """Lines of Markdown: the costs of each area, the dearest first, and of all."""
-    sums: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-    for file in directory.glob("*.jsonl"):
-        for line in file.read_text().splitlines():
+def tables(directory: Path) -> Iterator[str]:
+    """Lines of Markdown: the costs of each area and of the dearest files, the dearest first."""
+    areas: _Sums = defaultdict(lambda: [0, 0.0, 0.0])
+    files: _Sums = defaultdict(lambda: [0, 0.0, 0.0])
+    for written in directory.glob("*.jsonl"):
+        for line in written.read_text().splitlines():
             node_id, took, spent = json.loads(line)
-            for area in (area_of(node_id), "all"):
+            for sums in (areas[area_of(node_id)], areas["all"], files[node_id.partition("::")[0]]):
                 for column, value in enumerate((1, took, spent)):
-                    sums[area][column] += value
-    yield "| Area | Tests | Seconds of a worker | CPU seconds |"
+                    sums[column] += value
+    yield from _table("Area", areas)
+    yield ""
+    yield from _table("File", files, _DEAREST)
+
+
+def _table(name: str, sums: _Sums, most: int | None = None) -> Iterator[str]:
+    yield f"| {name} | Tests | Seconds of a worker | CPU seconds |"
     yield "| --- | --- | --- | --- |"
-    for area, (count, took, spent) in sorted(sums.items(), key=lambda each: -each[1][2]):
-        yield f"| {area} | {count:.0f} | {took:.0f} | {spent:.0f} |"
+    for each, (count, took, spent) in sorted(sums.items(), key=lambda it: -it[1][2])[:most]:
+        yield f"| {each} | {count:.0f} | {took:.0f} | {spent:.0f} |"
