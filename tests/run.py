@@ -90,10 +90,12 @@ def _files_with_tests_that_run_alone(given: list[str]) -> list[str]:
 
 
 def _run(command: list[str]) -> int:
-    try:
-        code = subprocess.run(command, check=False).returncode
-    except KeyboardInterrupt:  # pytest has had it too, and has said what it did until then
-        return _INTERRUPTED
+    with subprocess.Popen(command) as running:
+        try:
+            code = running.wait()
+        except KeyboardInterrupt:  # pytest has had it too, and says what it did until then
+            running.wait()
+            return _INTERRUPTED
     return 0 if code == _NO_TESTS else code  # an area may have none of this kind
 
 

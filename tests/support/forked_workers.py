@@ -52,6 +52,7 @@ def start(config: pytest.Config) -> None:
             [sys.executable, "-m", __name__, str(number), *config.invocation_params.args],
             stdin=subprocess.PIPE,
             pass_fds=[number],
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )
     config.add_cleanup(lambda: _end(template))
     launcher = Path(__file__).with_name("worker_launcher.py")
