@@ -1,10 +1,10 @@
-"""Everything that clients raise, as one tree: `except BarnabasError` catches it all.
+"""All exceptions that clients raise, in one hierarchy: `except BarnabasError` catches them all.
 
-Messages say what is wrong with what, and what to do about it wherever that is known. `retriable`
-says whether doing the same again may help; clients have done so for a while before they raise.
+Messages say what is wrong, with the values, and what to do where that is known. `retriable` says
+whether a retry may help; clients have retried for a while before they raise.
 
-Only wrong types are TypeErrors, as everywhere in Python. A value that can't be right is an
-`InvalidArgument`, which is a ValueError too.
+Wrong types raise TypeError, as everywhere in Python. An invalid value raises `InvalidArgument`,
+which is also a ValueError.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -177,8 +177,8 @@ def _in_common(
 class AdvertisedAddressUnreachable(BrokerUnreachable):
     """The cluster was reached, but a broker is not reachable at its advertised address.
 
-    Brokers tell clients their own addresses, which may be wrong for the client, for instance on
-    another host or outside a container. The broker has to advertise an address that its clients can
+    Brokers advertise addresses, which may be wrong for the client, for instance on another host or
+    outside a container. The broker has to advertise an address that its clients can
     reach.
     """
 
@@ -200,7 +200,7 @@ class DeliveryTimedOut(BarnabasError):
 
 
 class DeliveryFailed(BarnabasError):
-    """Records were not delivered, and the application has not asked for their results.
+    """Records were not delivered, and the application did not wait for their results.
 
     `count` is their number, `first` the error of the first one, which is also the cause.
     """
@@ -274,7 +274,7 @@ class UndecodableRecord(BarnabasError):
 
 
 class ValidationFailed(BarnabasError, ValueError):
-    """A value does not match the type that was given for it; `field` says where in it."""
+    """A value does not match its declared type; `field` names the part that does not."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}" if field else problem)
@@ -289,18 +289,18 @@ class ValidationFailed(BarnabasError, ValueError):
 
 
 class HandlerFailed(BarnabasError):
-    """A record could not be handled, and there is nowhere to put it: the handler has stopped."""
+    """A record could not be handled, and there is no dead-letter topic: the handler has stopped."""
 
 
 class GiveUp(BarnabasError):
-    """For handlers to raise: no attempt can succeed, the record is a dead letter at once."""
+    """For handlers to raise: no retry can succeed, so the record becomes a dead letter at once."""
 
 
 class RetryAfter(BarnabasError):
-    """For handlers to raise: the record is to be handled again, and not before so many seconds."""
+    """For handlers to raise: retry the record, but not before this number of seconds."""
 
     def __init__(self, after_s: float, reason: str = "asked to try again later") -> None:
-        """Such as the seconds of an HTTP header Retry-After, and what is wrong."""
+        """The seconds, such as those of an HTTP header Retry-After, and the reason."""
         super().__init__(f"{reason}, in {after_s:g} s")
         self.after_s = after_s
 
@@ -332,7 +332,7 @@ class ClientClosed(BarnabasError):
 
 
 class TableNotLoaded(BarnabasError):
-    """A table was asked before it had read its topic; use it as a context manager."""
+    """A table was used before it had read its topic; use it as a context manager."""
 
 
 class UsedAfterFork(BarnabasError):
@@ -413,7 +413,7 @@ class TransactionAborted(BarnabasError):
 
 
 class CommitUncertain(BarnabasError):
-    """A commit was not confirmed in time: all of it has happened, or nothing.
+    """A commit was not confirmed in time: either all of it took effect, or nothing.
 
     A new producer with the same transactional id settles it: once it is ready, either the whole
     transaction is visible or nothing of it.

@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry in the headers of records, as W3C Trace Context has them.
+"""OpenTelemetry traces in record headers, in the W3C Trace Context format.
 
 Where the OpenTelemetry SDK is loaded, a `Producer` sends the context of the current span in the
 headers `traceparent`, `tracestate` and `baggage`, handlers of an application continue it, and a
@@ -30,7 +30,7 @@ def is_tracing() -> bool:
 
 
 def span(name: str, message: Message) -> AbstractContextManager[Any]:
-    """A span for the processing of one record, in the trace of its producer if it has sent one."""
+    """A span for processing one record, in the trace of its producer if the record has one."""
     if not is_tracing():
         return _NOTHING
     from opentelemetry import propagate, trace
@@ -52,7 +52,7 @@ def span(name: str, message: Message) -> AbstractContextManager[Any]:
 
 
 def with_trace(headers: Sequence[Header]) -> Sequence[Header]:
-    """Headers, and the context of the current span unless they have one."""
+    """The headers, with the context of the current span unless they have one."""
     from opentelemetry import propagate
 
     if any(each[0] in TRACE_HEADERS for each in headers):

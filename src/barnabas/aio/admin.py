@@ -1,4 +1,4 @@
-"""Administration of a cluster: topics, settings, groups, offsets, users, tokens, rules, quotas."""
+"""Cluster administration: topics, settings, groups, offsets, users, tokens, ACLs, quotas."""
 
 from collections.abc import Iterable, Mapping
 
@@ -31,10 +31,10 @@ class Admin(Client):
 
     Many threads and tasks may share an Admin. It connects when it is first used, and raises
     `BrokerUnreachable` at once if no broker answers; to wait for a broker that is still starting,
-    retry. Later outages are waited for, up to 30 seconds.
+    retry. During later outages it waits for up to 30 seconds.
 
     `bootstrap_servers` is HOST:PORT of one or more brokers, separated by commas or as a list.
-    `security` has encryption and sign-in by Kafka's names of settings, such as
+    `security` holds Kafka's client settings for encryption and authentication, such as
     {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
     """
 
@@ -77,10 +77,10 @@ class Admin(Client):
         configs: Mapping[str, ConfigValue] | None = None,
         exist_ok: bool = False,
     ) -> bool:
-        """Create a topic that can be used at once; None leaves a number to the broker.
+        """Create a topic, ready for use when this returns; None uses the broker's default.
 
-        Raises `TopicExists` if the topic exists; with `exist_ok` it stays unchanged, and False is
-        returned.
+        Raises `TopicExists` if the topic exists. With `exist_ok`, it leaves the topic unchanged and
+        returns False.
         """
         settings = settings_of(configs or {})
         return await self._wait(
@@ -90,14 +90,14 @@ class Admin(Client):
         )
 
     async def delete_topic(self, *names: str, missing_ok: bool = False) -> None:
-        """Delete topics with all their records."""
+        """Delete topics and all their records."""
         await self._wait(self._core.delete_topics(names, missing_ok=missing_ok))
 
     async def add_partitions(self, name: str, total: int) -> None:
         """Grow a topic to `total` partitions.
 
-        Many keys then go to other partitions than before, so only records sent afterwards are in
-        order by key.
+        Many keys then map to a different partition, so only records sent afterwards are in order by
+        key.
         """
         await self._wait(self._core.add_partitions(name, total))
 
@@ -129,10 +129,10 @@ class Admin(Client):
     async def offsets(
         self, topic: str, at: Where = "latest", *, isolation: Isolation = "read_uncommitted"
     ) -> dict[TopicPartition, int]:
-        """The offset of the beginning, the end, or a time in each partition.
+        """The offset of the beginning, the end, or a point in time, for each partition.
 
         "latest" is the offset of the next record. For a datetime it is the offset of the first
-        record that is not older, or the end if there is none.
+        record at or after it, or the end if there is none.
         """
         level = isolation_level(isolation)
         return await self._wait(self._core.offsets(topic, timestamp_of(at, "at"), level))
@@ -140,9 +140,9 @@ class Admin(Client):
     async def delete_records(
         self, before: str | Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
-        """Delete the records before an offset in each partition; returns where the logs now begin.
+        """Delete the records before an offset in each partition; returns the new log start offsets.
 
-        The name of a topic stands for all its records.
+        A topic name deletes all records of the topic.
         """
         if isinstance(before, str):
             return await self._wait(self._core.delete_all_records(before))
@@ -151,7 +151,7 @@ class Admin(Client):
     # -- groups --------------------------------------------------------------------------------
 
     async def groups(self, *types: str) -> dict[str, GroupListing]:
-        """All groups by their ids, or those of some types: "classic", "consumer", "share"."""
+        """All groups by id, or only those of some types: "classic", "consumer", "share"."""
         return await self._wait(self._core.groups(types))
 
     async def describe_group(self, group: str) -> GroupDescription:
@@ -194,7 +194,7 @@ class Admin(Client):
     # -- users ---------------------------------------------------------------------------------
 
     async def users(self) -> dict[str, UserDescription]:
-        """The users that sign in by SCRAM, by name, each with its mechanisms."""
+        """The SCRAM users by name, each with its mechanisms."""
         return await self._wait(self._core.users())
 
     async def set_password(
@@ -205,14 +205,14 @@ class Admin(Client):
         mechanisms: Iterable[str] = SCRAM_MECHANISMS,
         iterations: int = DEFAULT_ITERATIONS,
     ) -> None:
-        """Add a user, or give it another password.
+        """Add a user, or change its password.
 
-        The password is salted before it is sent. Connections that are open stay open.
+        The password is salted before it is sent. Open connections stay open.
         """
         await self._wait(self._core.set_password(user, password, mechanisms, iterations))
 
     async def delete_user(self, user: str, *, missing_ok: bool = False) -> None:
-        """Remove a user. Its open connections stay open until they have to sign in again."""
+        """Remove a user. Its open connections stay open until they have to reauthenticate."""
         await self._wait(self._core.delete_user(user, missing_ok=missing_ok))
 
     # -- delegation tokens ---------------------------------------------------------------------
@@ -224,9 +224,9 @@ class Admin(Client):
         renewers: Iterable[str] = (),
         max_lifetime_ms: int | None = None,
     ) -> DelegationToken:
-        """Create a token that signs in as this client's user, or as `owner`.
+        """Create a token to authenticate as this client's user, or as `owner`.
 
-        `DelegationToken.client_settings()` has what a client signs in with.
+        `DelegationToken.client_settings()` returns the client settings for authentication.
         """
         return await self._wait(
             self._core.create_delegation_token(owner, renewers, max_lifetime_ms)
@@ -235,35 +235,35 @@ class Admin(Client):
     async def delegation_tokens(
         self, *, owners: Iterable[str] | None = None
     ) -> list[DelegationToken]:
-        """The tokens that this client may see, all or those that concern some users."""
+        """The tokens that this client may see: all, or those that involve some users."""
         return await self._wait(self._core.delegation_tokens(owners))
 
     async def renew_delegation_token(self, hmac: bytes, *, period_ms: int | None = None) -> int:
-        """Renew a token; when it expires now, in milliseconds since 1970."""
+        """Renew a token; returns its new expiry time in milliseconds since 1970."""
         return await self._wait(self._core.renew_delegation_token(hmac, period_ms))
 
     async def expire_delegation_token(self, hmac: bytes, *, after_ms: int | None = None) -> int:
-        """Let a token expire, now or after a time; when it does."""
+        """Expire a token, now or after a time; returns its expiry time."""
         return await self._wait(self._core.expire_delegation_token(hmac, after_ms))
 
     # -- access rules --------------------------------------------------------------------------
 
     async def acls(self, *, user: str | None = None) -> list[AclBinding]:
-        """The access rules, all of them or those about one user."""
+        """The access rules (ACLs): all, or those for one user."""
         return await self._wait(self._core.acls(user))
 
     async def create_acls(self, acls: Iterable[AclBinding]) -> None:
-        """Create access rules; one that is there already stays as it is."""
+        """Create access rules; existing ones stay unchanged."""
         await self._wait(self._core.create_acls(acls))
 
     async def delete_acls(self, acls: Iterable[AclBinding]) -> list[AclBinding]:
-        """Delete access rules; returns those that there were."""
+        """Delete access rules; returns the deleted ones."""
         return await self._wait(self._core.delete_acls(acls))
 
     # -- quotas --------------------------------------------------------------------------------
 
     async def quotas(self) -> list[QuotaDescription]:
-        """All quotas: whom each is for, and its limits."""
+        """All quotas, each with its entity and its limits."""
         return await self._wait(self._core.quotas())
 
     async def set_quotas(
@@ -276,8 +276,8 @@ class Admin(Client):
     ) -> None:
         """Set limits such as `{"producer_byte_rate": 1_000_000}`; None removes one.
 
-        They are for a user, a client id, a client id of a user, or an address. `"<default>"` stands
-        for all that have no quota of their own.
+        They apply to a user, a client id, a client id of a user, or an address. `"<default>"`
+        applies to all that have no specific quota.
         """
         entity = QuotaEntity(user, client_id, address)
         await self._wait(self._core.set_quotas(entity, limits))

@@ -43,7 +43,7 @@ class Producer(Client, Generic[K, V]):
             await producer.send("greetings", b"hello", key=b"en")
 
     Records are sent in the background, in batches; leaving the block waits until all of them are
-    delivered. Many threads or tasks may share a producer, which is faster than one for each.
+    delivered. Many threads or tasks may share a producer; that is faster than one producer each.
     """
 
     @overload
@@ -131,17 +131,17 @@ class Producer(Client, Generic[K, V]):
         - `delivery_timeout_ms`: how long a record is retried.
         - `request_timeout_ms`: how long one attempt waits for the response.
         - `partitioner`: a function of topic, key, value (both encoded) and the number of
-          partitions that returns a partition. By default the key decides by Kafka's own hash
-          (murmur2); records without a key are spread over the partitions, batch by batch.
-        - `idempotent`: store a batch that is sent again only once. Default: true with acks="all".
-        - `transactional_id`: send in transactions, see `transaction`. A new producer with the same
+          partitions that returns a partition. By default the key is hashed as in Kafka (murmur2);
+          records without a key are spread over the partitions, batch by batch.
+        - `idempotent`: store a retried batch only once. Default: true with acks="all".
+        - `transactional_id`: send in transactions; see `transaction`. A new producer with the same
           id fences this one.
         - `transaction_timeout_ms`: a transaction that is open for longer is rolled back.
-        - `key`, `value`: their types, such as `value=Order`, which say how they become bytes; see
+        - `key`, `value`: their types, such as `value=Order`, which determine the encoding; see
           `barnabas.formats`.
-        - `key_format`, `value_format`: the same by name, or with an object of your own.
+        - `key_format`, `value_format`: a named format instead, or a custom `Format` object.
         - `auto_create`: allow brokers to create a missing topic.
-        - `security`: encryption and sign-in by Kafka's names of settings, such as
+        - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         self._is_traced = is_tracing()
@@ -191,7 +191,7 @@ class Producer(Client, Generic[K, V]):
 
         It waits only while the buffer is full and, for the first record of a topic, for the
         topic's metadata. A key or value of None is Kafka's null. An invalid record raises at once.
-        Where OpenTelemetry is used, the current span goes along: see `barnabas.tracing`.
+        With OpenTelemetry, the headers carry the current trace context: see `barnabas.tracing`.
         Later failures are raised by `await sent`, or else by `flush` and the end of the block.
         """
         data: Any = value if self._encode_value is None else self._encode_value(value)
@@ -229,10 +229,10 @@ class Producer(Client, Generic[K, V]):
 
         The columns are key, value, headers, timestamp, topic and partition; each is optional and
         may contain nulls. `topic` replaces the columns topic and partition; in a table without a
-        column topic, partition is used. Rows without a partition go where `send` would put them.
-        Keys and values are binary or strings; formats do not apply. It returns when all rows are
-        queued, and waits for room in the buffer; `flush` waits for their delivery. Needs pyarrow:
-        pip install 'barnabas[arrow]'.
+        topic column, the partition column is used. Rows without a partition go where `send` would
+        put them. Keys and values are binary or strings; formats do not apply. It waits for room in
+        the buffer, and returns when all rows are queued; `flush` waits for their delivery. Needs
+        pyarrow: pip install 'barnabas[arrow]'.
         """
         from barnabas.client.producer.table_sender import TableSender
 
@@ -250,19 +250,19 @@ class Producer(Client, Generic[K, V]):
     async def flush(self, timeout_s: float | None = None) -> None:
         """Send all queued records, and wait until they are delivered or have failed.
 
-        Raises `DeliveryFailed` for failures that the application has not asked for, and
-        TimeoutError after `timeout_s`; then sending continues in the background.
+        Raises `DeliveryFailed` for failures whose results the application did not wait for, and
+        TimeoutError after `timeout_s`; sending then continues in the background.
         """
         check_at_least(0, timeout_s=timeout_s)
         await self._wait(self._core.flush(timeout_s))
 
     def metrics(self) -> ClientMetrics:
-        """Counts and times of this producer, by the names of Kafka's client metrics.
+        """Counts and times of this producer, named as in Kafka's client metrics.
 
             producer.metrics()["record-send-total"]
             producer.metrics().prometheus()  # text for a /metrics page
 
-        Never waits; for any thread.
+        Does not block; can be called from any thread.
         """
         return producer_metrics(self._cluster, self._producer)
 
@@ -280,7 +280,7 @@ class Producer(Client, Generic[K, V]):
         has returned, so each message is processed exactly once. The consumer needs
         commit="manual", and reads the messages again after a rollback.
 
-        The producer needs a `transactional_id`, and has one transaction at a time.
+        The producer needs a `transactional_id`, and can have one open transaction at a time.
         """
         marking = None if consumer is None else consumer._offsets_source
         return Transaction(self, self._core, self._producer.transaction(marking))
@@ -294,9 +294,9 @@ class Producer(Client, Generic[K, V]):
         return self
 
     async def close(self, timeout_s: float | None = None) -> None:
-        """Deliver what was sent, and leave nothing behind. Once is enough, twice does no harm.
+        """Deliver all queued records and release all resources. Calling it twice is safe.
 
-        `timeout_s` is how long that may take; what is not delivered by then fails.
+        Records that are not delivered within `timeout_s` fail.
         """
         if timeout_s is not None:
             self._core.close_timeout_s = timeout_s

@@ -9,7 +9,7 @@ from barnabas.records.message import K, Message, V
 
 
 class WaitForMessages(Protocol):
-    """Waits until there is something for a stream, and tells the application what it has to."""
+    """Waits until a stream has messages, and runs the callbacks that are due."""
 
     async def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 

@@ -18,15 +18,15 @@ T = TypeVar("T")
 
 
 class Table(Client):
-    """The current value of each key of a topic, as a dict that others write.
+    """The current value of each key of a topic, as a read-only dict that stays current.
 
         async with barnabas.aio.Table("localhost:9092", "prices", key_format="str") as prices:
             print(prices["apple"])
 
     Entering the block reads the topic to its end; from then on the table follows it in the
-    background, and look-ups wait for nothing. Records without a value (tombstones) take their key
-    away, records without a key are left out. All keys and values are in memory, as bytes: about
-    150 bytes for each key in addition to its own size and that of its value.
+    background, and lookups do not block. Records without a value (tombstones) delete their key;
+    records without a key are ignored. All keys and values are in memory, as bytes: about 150 bytes
+    for each key in addition to the sizes of key and value.
 
     Several tasks may use a table.
     """
@@ -44,12 +44,12 @@ class Table(Client):
     ) -> None:
         """The client connects when it is first used.
 
-        - `topic`: usually one with `cleanup.policy=compact`. What retention deletes of another
-          stays in the table until the table is opened again.
+        - `topic`: usually one with `cleanup.policy=compact`. Records that retention deletes from
+          another topic stay in the table until it is opened again.
         - `key_format`, `value_format`: a key is encoded to look it up, so keys are equal if their
-          bytes are. Values are decoded when they are looked up, and one that can't be raises then.
-        - `isolation`: "read_uncommitted" also has values of open and aborted transactions.
-        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          bytes are. Values are decoded on lookup, and a value that can't be decoded raises then.
+        - `isolation`: "read_uncommitted" includes values of open and aborted transactions.
+        - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         self._encode_key = encoder(key_format, "key_format")
@@ -72,10 +72,10 @@ class Table(Client):
         return self
 
     async def wait_until_current(self, timeout_s: float | None = None) -> None:
-        """Wait until the table has all that was in the topic when this was called.
+        """Wait until the table has all records that the topic had when this was called.
 
-        After a write that was acknowledged, this makes it visible here. Raises `RequestTimedOut`
-        after `timeout_s`; the table continues to read.
+        Call it to see a write that was acknowledged before. Raises `RequestTimedOut` after
+        `timeout_s`; the table continues to read.
         """
         if timeout_s is not None:
             check_at_least(0, timeout_s=timeout_s)

@@ -12,7 +12,7 @@ from barnabas.errors import ClientClosed
 
 
 class Transaction:
-    """A transaction of `Producer.transaction`: a context manager, to be used once."""
+    """A transaction from `Producer.transaction`: a context manager for a single use."""
 
     def __init__(
         self, client: Client, core: ProducerCore, transaction: ProducerTransaction
@@ -39,7 +39,7 @@ class Transaction:
             error.add_note(f"The transaction was not ended: {closed}")
 
     def annotate(self, texts: Mapping[TopicPartition, str]) -> None:
-        """Commit texts with the consumer's offsets of these partitions; other tools show them."""
+        """Commit metadata with the consumer's offsets of these partitions; other tools show it."""
         self._transaction.annotate(texts)
 
     async def roll_back(self) -> None:

@@ -34,7 +34,7 @@ Lifespan = Callable[["App"], AbstractAsyncContextManager[Any]]
 
 
 class App:
-    """Handles records with functions: typed, side by side, retried.
+    """Handles records with typed functions, concurrently and with retries.
 
         app = barnabas.App("localhost:9092")
 
@@ -54,11 +54,11 @@ class App:
         security: Mapping[str, SecurityValue] | None = None,
         consumer_options: Mapping[str, Any] | None = None,
     ) -> None:
-        """Nothing connects before it runs.
+        """Nothing connects before the application runs.
 
-        - `lifespan`: an async context manager function of the application, for database pools and
-          the like: what it yields is `app.state`.
-        - `consumer_options`: options of the handlers' consumers, such as
+        - `lifespan`: an async context manager function that takes the application, for database
+          pools and the like; the value it yields is `app.state`.
+        - `consumer_options`: options for the handlers' consumers, such as
           {"group_protocol": "consumer"}.
         """
         self.title = title
@@ -97,29 +97,30 @@ class App:
         transaction_timeout_s: float = 60.0,
         name: str | None = None,
     ) -> Callable[[F], F]:
-        """Have a function handle the records of topics, as a member of a consumer group.
+        """Register a function that handles the records of topics, as a member of a group.
 
-        - `group`: None for no group: every process handles all records, from `start` on, after each
-          start. It is ready, and other handlers begin, when it has handled all that was there.
+        - `group`: None for no group: every process handles all records from `start` on, each time
+          it starts. It is ready, and other handlers begin, once it has caught up.
         - `retries`: further attempts after a failure, with the pauses of `backoff`: "exponential",
-          a duration ("1s"), or one for each. The records behind it wait, those of the same key
-          with `concurrency`.
-        - `retry_topics`: pauses such as ("30s", "10m"), each with a topic (`orders.retry.30s`) that
-          a failed record waits in, while others go on.
-        - `dead_letters`: a topic for records that fail to the end, or can't be decoded. Without:
-          `on_failure`, "stop" the application or "skip" the record.
-        - `concurrency`: how many records are handled at a time, of different keys.
-        - `produces`: the topic for what the function returns; None is not sent. The same in the
-          annotation: `-> Annotated[Invoice, SentTo("invoices")]`.
-        - `exactly_once`: results and offsets in one transaction.
-        - `share`: the group is a share group: any worker gets any record, in any order, and brokers
-          count deliveries. `retries` are further deliveries, to any worker.
-        - `max_batch`: records in a batch, if the function takes a list, or in a transaction.
-        - `start`: where to start without a committed offset: "earliest", which is the default,
-          "latest" or a datetime. Without a group, also a function that gives the first offset of
-          each partition, as a dict; it is called at the start, after the lifespan was entered.
-        - `transaction_timeout_s`: the broker rolls back a transaction that takes longer. Slow
-          functions get fewer records in a transaction, so that it takes half of that at most.
+          a duration ("1s"), or one for each. Later records wait meanwhile; with `concurrency`,
+          only those with the same key.
+        - `retry_topics`: pauses such as ("30s", "10m"), each with a topic (`orders.retry.30s`) in
+          which a failed record waits while others continue.
+        - `dead_letters`: a topic for records that fail every attempt, or can't be decoded. Without
+          it, `on_failure` decides: "stop" the application or "skip" the record.
+        - `concurrency`: how many records, of different keys, are handled at a time.
+        - `produces`: the topic for return values; None is not sent. The same as an annotation:
+          `-> Annotated[Invoice, SentTo("invoices")]`.
+        - `exactly_once`: commit results and offsets in one transaction.
+        - `share`: use a share group: any worker gets any record, in any order, and brokers count
+          deliveries. `retries` are further deliveries, to any worker.
+        - `max_batch`: maximum number of records in a batch, if the function takes a list, or in a
+          transaction.
+        - `start`: where to start without a committed offset: "earliest" (the default), "latest" or
+          a datetime. Without a group, also a function that returns the first offset of each
+          partition as a dict; it is called at the start, after the lifespan was entered.
+        - `transaction_timeout_s`: the broker rolls back a transaction that takes longer. For slow
+          functions a transaction has fewer records, so that it takes at most half of this.
         """
 
         def register(function: F) -> F:
@@ -160,7 +161,7 @@ class App:
         self.handlers[made.name] = made
 
     def every(self, period: Duration) -> Callable[[F], F]:
-        """Call a function again and again: `@app.every("10s")`."""
+        """Call a function periodically: `@app.every("10s")`."""
         every_s = seconds(period, "every")
         if not every_s:
             raise InvalidArgument("every(0): the pause between two calls is more than 0")
@@ -174,7 +175,7 @@ class App:
     def middleware(self, function: Middleware) -> Middleware:
         """Call a coroutine function around each attempt: `await call_next(message)`.
 
-        The first one that is registered is the outermost. Batches and tables have none.
+        The first registered middleware is the outermost. It does not apply to batches and tables.
         """
         self.middlewares.append(function)
         return function
@@ -182,11 +183,11 @@ class App:
     # -- running -------------------------------------------------------------------------------
 
     def run(self, *, http: tuple[str, int] | None = None) -> None:
-        """Run until Ctrl-C or SIGTERM; what is being handled is finished."""
+        """Run until Ctrl-C or SIGTERM, and finish the records being handled."""
         asyncio.run(self.serve(http=http))
 
     async def serve(self, *, http: tuple[str, int] | None = None) -> None:
-        """The same in a loop that runs already.
+        """Like `run`, in an event loop that is already running.
 
         `http` is a host and a port for `/livez`, `/readyz` and `/metrics`.
         """
@@ -210,7 +211,7 @@ class App:
 
     @asynccontextmanager
     async def started(self) -> AsyncIterator[Running]:
-        """Run as long as the block lasts; leaving it finishes what is being handled.
+        """Run for the duration of the block; leaving it finishes the records being handled.
 
         async with app.started(): ...
         """
@@ -248,13 +249,13 @@ class App:
     def asgi(self, inner: Asgi) -> Asgi:
         """For Django, and any other ASGI service: `application = app.asgi(application)`.
 
-        The handlers run as long as the server does. The server has to support lifespan events, as
+        The handlers run as long as the server does. The server must support lifespan events, as
         uvicorn, hypercorn and granian do.
         """
         return AppLifespan(self, inner)
 
     def test(self) -> "TestRun":
-        """Run the handlers in memory, with a clock that the test moves."""
+        """Run the handlers in memory, with a clock that the test advances."""
         from barnabas.app.testing import TestRun
 
         return TestRun(self)
@@ -268,11 +269,11 @@ class App:
 
     @property
     def failure(self) -> BaseException | None:
-        """What a handler has failed by, if one has."""
+        """The error of a failed handler, if any."""
         return None if self._running is None else self._running.failure()
 
     def metrics(self) -> str:
-        """The metrics of all handlers, in the text format of Prometheus."""
+        """The metrics of all handlers, in Prometheus text format."""
         return metrics_of(self).decode()
 
     async def send(
@@ -285,8 +286,8 @@ class App:
     ) -> Delivery:
         """Send a record from a timer, a web endpoint or the lifespan; returns when it is stored.
 
-        The value is encoded by its type. In a handler, what `produces` sends belongs to the record
-        (and to its transaction with `exactly_once`); what is sent here does not.
+        The value is encoded according to its type. Results sent with `produces` belong to the
+        handled record (and to its transaction with `exactly_once`); records sent here do not.
         """
         if self._running is None:
             raise InvalidArgument(
@@ -298,8 +299,8 @@ class App:
     async def until_handled(self, handler: str, record: Delivery | Message) -> None:
         """Wait until a handler without a group has handled a record.
 
-        One that was sent, so that a client reads what it has written (`await app.send(...)`), or
-        the `Message` that another handler has.
+        Pass a sent record, so that a client reads its own writes (`await app.send(...)`), or the
+        `Message` of another handler.
         """
         self._runners(handler)
         assert self._running is not None
@@ -307,23 +308,23 @@ class App:
         await self._running.until_handled(handler, partition, record.offset)
 
     async def pause(self, handler: str) -> None:
-        """Read no other records for this handler until `resume`; what it has read is finished."""
+        """Read no further records for this handler until `resume`; finish those in progress."""
         for runner, source in self._runners(handler):
             runner.is_paused = True
             if source is not None and source.assignment:
                 await source.pause()
 
     async def resume(self, handler: str) -> None:
-        """Go on with a paused handler."""
+        """Resume a paused handler."""
         for runner, source in self._runners(handler):
             runner.is_paused = False
             if source is not None and source.assignment:
                 await source.resume()
 
     async def rewind(self, handler: str, when: datetime | None = None) -> None:
-        """Handle the records since `when` again, or all: those that this process reads.
+        """Handle the records since `when` again, or all: those of the partitions of this process.
 
-        What is being handled is finished before. In the handler itself it returns at once.
+        Records being handled are finished first. Called in the handler itself, it returns at once.
         """
         await self._runners(handler)[0][0].rewinds.ask(when)
 

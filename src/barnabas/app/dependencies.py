@@ -1,4 +1,4 @@
-"""What a handler needs for each record: `Depends(function)`, as in FastAPI.
+"""Dependencies of handlers: `Depends(function)`, as in FastAPI.
 
     async def session() -> AsyncIterator[Session]:
         async with pool.connect() as session:
@@ -7,13 +7,13 @@
     @app.handler("orders", group="billing")
     async def bill(order: Order, session: Annotated[Session, Depends(session)]) -> None: ...
 
-A dependency is a function, or a generator whose rest runs after the handler. It may have
-dependencies itself, and each is called once for a record. With `scope="app"` it is called once, and
-its rest runs when the application stops.
+A dependency is a function, or a generator whose code after `yield` runs after the handler. It may
+have dependencies itself, and each is called once per record. With `scope="app"` it is called once,
+and its code after `yield` runs when the application stops.
 
 Coroutine functions and asynchronous generators run in the event loop, plain ones in threads. A
-plain handler and its plain dependencies have threads of their own: with `concurrency=1` it is one,
-otherwise each call runs in any of them. What they set in a `ContextVar` holds for the attempt.
+plain handler and its plain dependencies have dedicated threads: one with `concurrency=1`, otherwise
+each call runs in any of them. Values that they set in a `ContextVar` last for the attempt.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ RunSync: TypeAlias = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Depends:
-    """Marks a parameter that is given what `function` returns or yields."""
+    """Marks a parameter that receives what `function` returns or yields."""
 
     function: Callable[..., Any]
     scope: Literal["record", "app"] = "record"

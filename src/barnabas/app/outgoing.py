@@ -12,9 +12,9 @@ from barnabas.tracing import TRACE_HEADERS
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A result with more than a value: a key of its own, headers, another topic.
+    """A result with more than a value: a separate key, headers, another topic.
 
-    The key is text or bytes. Without one, the result has the key of the record it comes from.
+    The key is text or bytes. By default it is the key of the handled record.
     """
 
     value: Any

@@ -1,13 +1,13 @@
-"""`App.test`: the handlers of an application in memory, with a clock that the test moves.
+"""`App.test`: the handlers of an application in memory, with a clock that the test advances.
 
     with app.test() as run:
         run.send("orders", Order(1, 2.5), key="ada")
         run.advance("30s")
         assert run.values("invoices", Invoice) == [Invoice(1)]
 
-The handlers run as they do in production, in an event loop of their own thread, so tests may be
-plain functions or coroutines. Each call returns when there is nothing left to do: until the next
-record is sent, or the clock is moved.
+The handlers run as they do in production, in an event loop in a separate thread, so tests may be
+plain functions or coroutines. Each call returns when there is nothing left to do until the next
+record is sent or the clock is advanced.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ _QUIET = 30  # turns of the loop in which nothing happened
 
 @dataclass(frozen=True)
 class Letter:
-    """A dead letter: the record as it was, where it was, and why it was given up."""
+    """A dead letter: the original record, its partition and offset, and the reason."""
 
     message: Message
     topic: str
@@ -46,7 +46,7 @@ class Letter:
 
 
 class TestRun:
-    """One run; topics begin empty."""
+    """A test run; topics start empty."""
 
     __test__ = False  # for pytest, which takes it for a test by its name
 
@@ -100,9 +100,9 @@ class TestRun:
     def send(
         self, topic: str, value: Any, key: Any = None, *, headers: Sequence[Header] = ()
     ) -> None:
-        """Send a record, and have it handled. Values are encoded by their type.
+        """Send a record and wait until it is handled. Values are encoded according to their type.
 
-        Raises what a handler without dead letters has failed by.
+        Raises the error of a failed handler without dead letters.
         """
 
         async def send() -> None:
@@ -113,7 +113,7 @@ class TestRun:
         self._raise_failure()
 
     def advance(self, duration: Duration) -> None:
-        """Move the clock: pauses and timers that end until then do so one after the other."""
+        """Advance the clock; pauses and timers that are due until then end one after the other."""
         until_ms = self._clock.now_ms + round(seconds(duration, "advance") * 1000)
 
         async def advance() -> None:
@@ -128,7 +128,7 @@ class TestRun:
     # -- what has come of it -------------------------------------------------------------------
 
     def records(self, topic: str) -> list[Message]:
-        """The records of a topic, key and value as bytes."""
+        """The records of a topic, with key and value as bytes."""
         return list(self._topics.records.get(topic, ()))
 
     def values(self, topic: str, kind: type[T]) -> list[T]:
@@ -137,7 +137,7 @@ class TestRun:
         return [decode(each.value) for each in self.records(topic)]
 
     def dead_letters(self, topic: str) -> list[Letter]:
-        """What was given up."""
+        """The dead letters of a topic."""
         found = []
         for each in self.records(topic):
             said = {name: (value or b"").decode("utf-8", "replace") for name, value in each.headers}

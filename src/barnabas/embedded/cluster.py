@@ -36,8 +36,8 @@ class Cluster:
     """A cluster of real nodes for tests; each is a broker and a voter.
 
     `settings` are broker settings (docs/configuration.md) for all nodes. `network=True` sends all
-    traffic through a forwarder, which `isolate` needs, at some cost of speed. `secure=True` begins
-    with TLS, an administrator, and access rules that allow nobody else anything (needs
+    traffic through a forwarder, which `isolate` needs, at some cost in speed. `secure=True` starts
+    with TLS, an administrator, and access rules that allow nothing to others (needs
     `barnabas[security]`).
     """
 
@@ -213,10 +213,10 @@ class Cluster:
 
     @property
     def security(self) -> dict[str, str]:
-        """How the administrator of a secured cluster connects: `Admin(..., security=...)`. Empty if
-        it is an open one.
+        """Client settings of the administrator of a secure cluster: `Admin(..., security=...)`.
+        Empty if the cluster is open.
 
-        The names are those of Kafka's settings, and librdkafka takes them as they are.
+        The names are those of Kafka's settings, and librdkafka accepts them unchanged.
         """
         security = self._processes.security
         return {} if security is None else dict(security.administrator)
@@ -224,9 +224,9 @@ class Cluster:
     def add_user(
         self, name: str, password: str | None = None, *, timeout_s: float = _ELECTION_TIMEOUT_S
     ) -> dict[str, str]:
-        """Add a user to a secured cluster, or change the password; returns how the user connects.
+        """Add a user to a secure cluster, or change the password; returns the client settings.
 
-        Nothing is allowed to a new user: add rules with `Admin`, as `security`.
+        A new user has no permissions: add rules with `Admin`, connected with `security`.
         """
         security = self._processes.security
         if security is None:
@@ -236,7 +236,7 @@ class Cluster:
     # -- faults ----------------------------------------------------------------------------------
 
     def kill(self, node: int, *more: int) -> None:
-        """Kill nodes, as a crash does (SIGKILL). `restart` brings them back."""
+        """Kill nodes, like a crash (SIGKILL). `restart` brings them back."""
         for each in self._processes.some((node, *more)):
             each.kill()
 
@@ -268,7 +268,7 @@ class Cluster:
                 node.limit_disk()
 
     def pause(self, node: int, *more: int) -> None:
-        """Freeze nodes (SIGSTOP), as a long pause of a machine does. Connections stay open, and
+        """Freeze nodes (SIGSTOP), like a machine that stalls. Connections stay open, and
         requests are not answered."""
         for each in self._processes.some((node, *more)):
             each.pause()

@@ -1,4 +1,4 @@
-"""Conversion of keys and values: by name, by type, or by an object of your own.
+"""Conversion of keys and values: by name, by type, or with a custom object.
 
 By name, with `key_format` and `value_format` of the clients:
 
@@ -16,18 +16,18 @@ follow to `message.value`:
 |---|---|
 | `bytes`, `str`, `int` | as by name |
 | dataclasses, TypedDicts, `list[...]`, `dict[str, ...]` | JSON, checked field by field |
-| pydantic models, msgspec structs | JSON, by that library |
+| pydantic models, msgspec structs | JSON, with that library |
 | generated protobuf classes | protobuf |
 | classes with an Avro schema: `avro_schema()` or `__avro_schema__` | Avro without a header |
 
-A record that does not match is an `UndecodableRecord`, which names the field. Null does not match
-a type: `optional(Order)` takes it too. Any object with the two methods of `Format` is a format.
+A record that does not match raises `UndecodableRecord`, which names the field. Null does not match
+a type; `optional(Order)` accepts it. Any object with the two methods of `Format` is a format.
 
     named        the formats by name, and what encodes and decodes with any format
     typed        formats by type: which library a type comes from
     conversion   JSON to dataclasses and TypedDicts, and back
     libraries    pydantic, msgspec and protobuf, imported when a type of theirs is used
-    avro         Avro records, by fastavro
+    avro         Avro records, with fastavro
 """
 
 from barnabas.formats.avro import avro

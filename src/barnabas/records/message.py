@@ -1,4 +1,4 @@
-"""One message as a consumer gets it."""
+"""A message, as consumers return it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
@@ -23,7 +23,7 @@ class Message(NamedTuple, Generic[K, V]):
     """A record, its partition and its offset.
 
     Key and value are bytes, or what the consumer's types or formats convert them to; None is
-    Kafka's null. `Message[str, Order]` is one with a key of type `str` and a value of type `Order`.
+    Kafka's null. `Message[str, Order]` has a key of type `str` and a value of type `Order`.
     """
 
     topic: str

@@ -10,10 +10,10 @@
         .load()
     )
 
-Names and meanings of options and columns are those of Spark's own Kafka source (docs/spark.md). For
-a Spark session that was created elsewhere, `register` adds the format.
+Options and columns have the names and meanings of Spark's own Kafka source (docs/spark.md). For a
+Spark session that was created elsewhere, `register` adds the format.
 
-Records come as Arrow columns, straight from their batches: there is no Python object for each.
+Records are read as Arrow columns, directly from their batches, without a Python object for each.
 """
 
 from importlib import import_module

@@ -40,27 +40,27 @@ Callback = Callable[[list[TopicPartition]], object]
 
 
 class Consumer(PositionsAndOffsets, Generic[K, V]):
-    """Reads messages of topics, alone or as a member of a group.
+    """Reads messages from topics, alone or as a member of a group.
 
         with barnabas.Consumer("localhost:9092", "orders", group="billing") as consumer:
             for message in consumer:
                 print(message.key, message.value)
 
-    The loop waits for new messages and never ends by itself. A group shares the partitions among
-    its members, and stores its progress in committed offsets:
+    The loop waits for new messages and does not end on its own. A group divides the partitions
+    among its members, and stores its progress in committed offsets:
 
     - `commit="auto"`: a message is done when you ask for the next one, a list when you ask for the
-      next list, and all when you leave the block without an exception. A message whose handler
-      raised is read again.
+      next list, and everything when you leave the block without an exception. A message whose
+      handler raised is read again.
     - `commit="done"`: a message is done when you call `done(message)`, in any order, from any
       thread. The smallest offset that is not done is committed.
     - `commit="manual"`: only `commit()`, or a producer's transaction, commits.
 
-    After a crash messages are read again; none is skipped. Without a group, all partitions are read
-    from `start` on and nothing is committed.
+    After a crash, messages may be read again; none is skipped. Without a group, the consumer reads
+    all partitions from `start` on and commits nothing.
 
-    A handler may take long, and may block: another thread sends heartbeats. A rebalance waits for
-    the handler, and continues without it shortly before `rebalance_timeout_ms`.
+    A handler may take long, and may block: a background thread sends heartbeats. A rebalance waits
+    for the handler, and continues without it shortly before `rebalance_timeout_ms`.
 
     One thread uses a consumer at a time, except for `done`; `streams` serves several.
     """
@@ -154,9 +154,10 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
     ) -> None:
         """The client connects when it is first used.
 
-        - `pattern`: read all topics whose whole names match this regular expression, those to come
-          included. It needs a group. In the consumer protocol the coordinator matches it (RE2), in
-          the classic one each member does (Python's `re`), internal topics excluded.
+        - `pattern`: read all topics whose full name matches this regular expression, including
+          topics created later. It needs a group. In the consumer protocol the coordinator matches
+          it (RE2); in the classic protocol each member does (Python's `re`), without internal
+          topics.
         - `start`: where to start without a committed offset: "earliest", "latest" or a datetime.
         - `on_data_loss`: what to do if the next records were deleted before they were read.
         - `isolation`: "read_uncommitted" also returns records of open and aborted transactions.
@@ -165,27 +166,27 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         - `group_protocol`: "consumer" (KIP-848): in a rebalance only the partitions that move stop,
           and the coordinator assigns them, with `group_remote_assignor` ("uniform" or "range"; by
           default the group's). "classic": the members assign, with the first of `assignors`
-          ("range", "roundrobin") that all have; they stop for a rebalance. Session timeout: 45 s,
-          `session_timeout_ms` in the classic protocol, otherwise a setting of the brokers.
-        - `client_rack`: where this consumer is, as brokers have it in `broker.rack`. It reads from
-          a replica there, and `uniform` prefers partitions that have one.
-        - `max_poll_interval_ms`: in the consumer protocol, leave the group while the application
-          asks for no messages for longer than this. By default it stays, however long it takes.
+          ("range", "roundrobin") that all support; they stop for a rebalance. The session timeout
+          is `session_timeout_ms` (45 s) in the classic protocol, otherwise a broker setting.
+        - `client_rack`: the rack of this consumer, as in `broker.rack`. It reads from a replica in
+          that rack, and `uniform` prefers partitions that have one.
+        - `max_poll_interval_ms`: in the consumer protocol, leave the group if the application does
+          not poll for longer than this. By default it stays, however long that takes.
         - `on_assigned`: partitions were assigned; `on_revoked`: they are about to be revoked, and
           can still be committed; `on_lost`: they were lost, and others may read them. Called with a
           list of `TopicPartition`, while the application waits for messages.
         - `key`, `value`: their types, such as `value=Order`: a dataclass, a pydantic model, a
           msgspec struct, a TypedDict, a protobuf class, `str`. A record that does not match raises
           `UndecodableRecord`, with the field; see `barnabas.formats`.
-        - `key_format`, `value_format`: conversion by name instead, or with an object of your own.
-        - `max_wait_ms`, `min_bytes`: a broker answers a fetch when it has this many bytes, or after
+        - `key_format`, `value_format`: a named format instead, or a custom `Format` object.
+        - `max_wait_ms`, `min_bytes`: a broker answers a fetch once it has this many bytes, or after
           this time. `max_bytes`, `partition_max_bytes`: maximum size of the response.
         - `close_timeout_s`: how long closing retries the last commit if no broker answers. Then it
-          raises, and the last messages are read again.
-        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          raises an error, and the last messages are read again.
+        - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
 
-        A consumer does not create topics. It waits for missing ones, logs their names after three
+        A consumer does not create topics. It waits for missing topics, logs their names after three
         seconds, and reads them from the beginning.
         """
         core = core_of(
@@ -266,7 +267,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
     def poll(self, timeout_s: float = 1.0, max_records: int | None = None) -> list[Message[K, V]]:
         """Return messages as soon as there are any, or an empty list after `timeout_s`.
 
-        Messages beyond `max_records` are returned next time.
+        The next call returns messages beyond `max_records`.
         """
         check_number("timeout_s", timeout_s)
         delivery_queue = self._begin_reading()
@@ -312,7 +313,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         return polling.finish()
 
     def batches(self, max_records: int | None = None) -> Iterator[list[Message[K, V]]]:
-        """Yield non-empty lists; waits for new messages and never ends by itself."""
+        """Yield non-empty lists; waits for new messages and does not end on its own."""
         while True:
             messages = self.poll(3600.0, max_records)
             if messages:
@@ -324,8 +325,8 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
             for stream in consumer.streams(8):
                 start(work, stream)
 
-        By key, messages with the same key come from one stream, in order, and there may be more
-        streams than partitions. By partition, each partition comes from one stream. With
+        By key, one stream returns all messages with the same key, in order, and there may be more
+        streams than partitions. By partition, one stream returns all messages of a partition. With
         `commit="auto"`, a message is done when its stream is asked for the next one.
         """
         self._begin_reading()

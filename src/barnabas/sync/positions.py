@@ -18,7 +18,7 @@ from barnabas.sync.waiting import Client
 
 
 class PositionsAndOffsets(Client):
-    """The part of a consumer that is not about reading."""
+    """Positions and committed offsets of a consumer."""
 
     def __init__(self, core: ConsumerCore) -> None:
         self._core = core
@@ -33,7 +33,7 @@ class PositionsAndOffsets(Client):
         return self._core.assignment
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Read exactly these partitions, each from its offset: for consumers without topics."""
+        """Read exactly these partitions, each from its offset; for consumers without topics."""
         self._wait(self._core.assign(offsets))
 
     def position(self, partition: TopicPartition) -> int:
@@ -45,19 +45,19 @@ class PositionsAndOffsets(Client):
         self._wait(self._core.seek({partition: offset}))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Continue at the oldest message of these partitions, or of all if none are named."""
+        """Continue at the oldest message of these partitions, or of all if none are given."""
         self._wait(self._core.seek_to_time(EARLIEST, partitions))
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Skip everything that is there now."""
+        """Skip all messages that exist now."""
         self._wait(self._core.seek_to_time(LATEST, partitions))
 
     def seek_to_time(self, when: datetime, *partitions: TopicPartition) -> None:
-        """Continue at the first message that is not older, or at the end if there is none."""
+        """Continue at the first message at or after a time, or at the end if there is none."""
         self._wait(self._core.seek_to_time(timestamp_of(when, "when"), partitions))
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no messages of these partitions, or of all if none are named, until `resume`."""
+        """Return no messages of these partitions, or of all if none are given, until `resume`."""
         self._wait(self._core.pause(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
@@ -69,33 +69,34 @@ class PositionsAndOffsets(Client):
         return self._wait(self._core.lag())
 
     def metrics(self) -> ClientMetrics:
-        """Counts, times and lag of this consumer, by the names of Kafka's client metrics.
+        """Counts, times and lag of this consumer, named as in Kafka's client metrics.
 
             consumer.metrics()["records-lag-max"]
             consumer.metrics().partitions[TopicPartition("orders", 0)]["records-lag"]
             consumer.metrics().prometheus()  # text for a /metrics page
 
-        Never waits and asks no broker: the lag is as of the last fetch. For any thread.
+        Does not block or ask a broker: the lag is as of the last fetch. Can be called from any
+        thread.
         """
         return consumer_metrics(self._core)
 
     # -- committing ----------------------------------------------------------------------------
 
     def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
-        """Commit what is done (with `commit="manual"`, all messages returned), or these offsets.
+        """Commit all done messages (with `commit="manual"`, all returned ones), or these offsets.
 
-        A committed offset is that of the next message to read.
+        A committed offset is the offset of the next message to read.
         """
         self._wait(self._core.commit(offsets))
 
     def committed(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, int]:
-        """The committed offsets of the group; partitions without one are left out."""
+        """The committed offsets of the group; partitions without one are omitted."""
         return self._wait(self._core.committed(partitions))
 
     def done(self, message: Message) -> None:
-        """Mark a message as done, with `commit="done"`. Never waits; for any thread."""
+        """Mark a message as done, with `commit="done"`. Does not block; call it from any thread."""
         self._core.done(message)
 
     def done_up_to(self, message: Message) -> None:

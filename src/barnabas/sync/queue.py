@@ -1,4 +1,4 @@
-"""Jobs for many workers: a share group."""
+"""Job queues for many workers, on share groups."""
 
 # Made from ../aio/queue.py by `make sync`: change it there.
 
@@ -31,22 +31,22 @@ Handler = Callable[[QueueMessage], object]
 
 
 class Queue(Client):
-    """Takes jobs from topics, each for one of many workers: a member of a share group.
+    """Takes jobs from topics as a member of a share group; each job goes to one worker.
 
         with barnabas.Queue("localhost:9092", "jobs", group="workers") as queue:
             for job in queue:
                 print(job.value)
 
-    A record is locked for one worker, and delivered to another one if it is not done in time. There
-    may be more workers than partitions, and jobs are done in any order.
+    A record is locked for one worker, and delivered to another if it is not done in time. There may
+    be more workers than partitions, and jobs complete in any order.
 
-    - A job is accepted when the loop asks for the next one. If the loop is left by an exception or
-      a `break`, its job is released, unless you have accepted it: `job.accept()`.
-    - `job.release(delay=5)` has it delivered again, `job.reject()` never.
+    - A job is accepted when the loop asks for the next one. If an exception or a `break` ends the
+      loop, its job is released, unless you have called `job.accept()`.
+    - `job.release(delay=5)` delivers it again, `job.reject()` never.
     - `run(handler, concurrency=8)` handles several jobs at a time.
 
-    A lock takes 30 s by default, and is renewed for `max_lock_renewal_s` while the worker lives. A
-    job may be delivered twice, if a worker dies or a broker fails before it is accepted.
+    A lock lasts 30 s by default, and is renewed for `max_lock_renewal_s` while the worker is alive.
+    A job may be delivered twice if a worker dies or a broker fails before it is accepted.
 
     Needs Barnabas, or Kafka 4.2 with share groups enabled (share.version=1). Many threads or tasks
     may share a queue.
@@ -75,21 +75,21 @@ class Queue(Client):
 
         - `group`: the share group; its members share the jobs.
         - `start`: where a new group starts, "earliest" or "latest"; `isolation`: whether records of
-          open and aborted transactions are delivered. These are settings of the group, which the
-          queue sets if the group has no value of its own. None leaves it to the broker.
-        - `prefetch`: how many records are locked for this worker at most, at least one of each
+          open and aborted transactions are delivered. These are group settings, which the queue
+          sets if the group has no value yet. None uses the broker's default.
+        - `prefetch`: maximum number of records locked for this worker, at least one from each
           broker.
-        - `max_lock_renewal_s`: how long a lock is renewed, which is the longest time for a job and
-          its wait in this worker. 0: never; then a lock takes as long as the group has set.
+        - `max_lock_renewal_s`: how long a lock is renewed: the longest time that a job may wait and
+          run in this worker. 0: never; a lock then lasts as long as the group's setting says.
         - `retry_delay_s`: the pause before a failed job is delivered again, or one for each
           delivery: (1, 10, 60). See `QueueMessage.release` for what it can't do.
         - `dead_letters`: a topic for jobs that are rejected, can't be decoded, or have failed
-          `max_deliveries` times. Without, the broker drops them after its own limit.
+          `max_deliveries` times. Without it, the broker drops them after its delivery limit.
         - `max_deliveries`: must be less than the broker's limit (share.delivery.count.limit of the
-          group, 5 by default): its last delivery is for jobs that kill their workers.
-        - `key_format`, `value_format`: how keys and values become bytes, and back.
-        - `close_timeout_s`: how long closing waits for answers.
-        - `security`: encryption and sign-in by Kafka's names of settings, such as
+          group, 5 by default), whose last delivery is kept for jobs that kill their workers.
+        - `key_format`, `value_format`: how keys and values are encoded and decoded.
+        - `close_timeout_s`: how long closing waits for responses.
+        - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         names = topics_of(topics)
@@ -132,8 +132,8 @@ class Queue(Client):
     ) -> Sent:
         """Queue a record for the topic, and return an object to wait for its delivery.
 
-        It is sent at once, as by a `Producer`, which is faster for many records. Leaving the block
-        waits until all are delivered.
+        It is sent at once. For many records, a `Producer` is faster. Leaving the block waits until
+        all are delivered.
         """
         if len(self._topics) != 1:
             raise InvalidArgument("this queue reads several topics: use a Producer to send")
@@ -164,7 +164,7 @@ class Queue(Client):
     def get(self, timeout_s: float | None = None) -> QueueMessage | None:
         """Return one job, or None after `timeout_s`, or when the queue is stopped.
 
-        Accept, release or reject it: this is not done for you. Closing releases it.
+        You have to accept, release or reject it. Closing the queue releases it.
         """
         check_at_least(0, timeout_s=timeout_s)
         return self._next(timeout_s)
@@ -174,9 +174,10 @@ class Queue(Client):
 
             queue.run(handle, concurrency=8)
 
-        A job is accepted when its handler returns, unless it has done something else with it. If
-        the handler raises, that is logged, and the job is delivered again after `retry_delay_s`, or
-        becomes a dead letter. Ctrl-C lets jobs that have begun end, for `stop_timeout_s`.
+        A job is accepted when its handler returns, unless the handler released or rejected it. If
+        the handler raises, the error is logged, and the job is delivered again after
+        `retry_delay_s` or becomes a dead letter. After Ctrl-C, running jobs have `stop_timeout_s`
+        to finish.
         """
         check_at_least(1, concurrency=concurrency)
         check_at_least(0, stop_timeout_s=stop_timeout_s)
@@ -190,25 +191,25 @@ class Queue(Client):
         run_workers(concurrency, work, self.stop, stop_timeout_s)
 
     def stop(self) -> None:
-        """End all loops and `run` after the jobs that they have now. For any thread, and signals.
+        """End all loops and `run` after their current jobs. Can be called from threads and signals.
 
-        A queue that was stopped hands out no more jobs: close it.
+        A stopped queue returns no further jobs: close it.
         """
         self._core.stop()
 
     def pause(self) -> None:
-        """Lock and hand out no more jobs until `resume`; those you have stay yours.
+        """Lock and return no further jobs until `resume`; jobs that you have stay locked for you.
 
-        Jobs that were fetched ahead are released. For any thread.
+        Prefetched jobs are released. Can be called from any thread.
         """
         self._core.pause()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._core.resume()
 
     def flush(self) -> None:
-        """Wait until all acknowledgements so far are answered by brokers."""
+        """Wait until brokers have answered all acknowledgements so far."""
         self._wait(self._core.flush())
 
     def _handle(self, handler: Handler, message: QueueMessage) -> None:

@@ -11,7 +11,7 @@ from barnabas.records.message import K, Message, V
 
 
 class WaitForMessages(Protocol):
-    """Waits until there is something for a stream, and tells the application what it has to."""
+    """Waits until a stream has messages, and runs the callbacks that are due."""
 
     def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 

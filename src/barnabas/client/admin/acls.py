@@ -26,10 +26,10 @@ from barnabas.wire.messages.describe_acls import DescribeAclsRequest
 
 
 class AclBinding(NamedTuple):
-    """A rule, in Kafka's words: `AclBinding("User:alice", "READ", "TOPIC", "orders")`."""
+    """An access rule, in Kafka's terms: `AclBinding("User:alice", "READ", "TOPIC", "orders")`."""
 
     principal: str
-    """`User:NAME`, or `User:*` for everybody."""
+    """`User:NAME`, or `User:*` for all users."""
     operation: str
     resource_type: str
     resource_name: str = CLUSTER_NAME

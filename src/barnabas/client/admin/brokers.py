@@ -11,7 +11,7 @@ from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
 
 class BrokerDescription(NamedTuple):
-    """A registered broker; a fenced one leads nothing, mostly because it is not there."""
+    """A registered broker; a fenced one leads no partitions, usually because it is down."""
 
     node_id: int
     address: Address

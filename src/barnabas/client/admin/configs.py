@@ -65,7 +65,7 @@ class ConfigSource(IntEnum):
 
 
 class ConfigEntry(NamedTuple):
-    """One configuration; a sensitive one hides its value behind None."""
+    """One setting; the value of a sensitive one is None."""
 
     name: str
     value: str | None
@@ -75,7 +75,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether it was set for this very topic, broker or group, and not inherited."""
+        """Whether it was set for this topic, broker or group, and not inherited."""
         return self.source in (
             ConfigSource.TOPIC,
             ConfigSource.DYNAMIC_BROKER,

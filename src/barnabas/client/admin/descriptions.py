@@ -1,4 +1,4 @@
-"""What an Admin tells of topics and groups."""
+"""Descriptions of topics and groups, as `Admin` returns them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, T
 
 @dataclass(frozen=True, slots=True)
 class PartitionDescription:
-    """A partition: who has it. `leader` is None while it has no leader; `isr` are in sync."""
+    """A partition and its replicas. `leader` is None without a leader; `isr` are in sync."""
 
     partition: int
     leader: int | None
@@ -29,22 +29,22 @@ class TopicDescription:
 
     @property
     def replication_factor(self) -> int:
-        """Of its first partition; a reassignment may give others a different one."""
+        """That of the first partition; a reassignment may give others a different one."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
-        """The names of its partitions, as other methods take them."""
+        """Its partitions, as other methods take them."""
         return [TopicPartition(self.name, each.partition) for each in self.partitions]
 
 
 @dataclass(frozen=True, slots=True)
 class InFlightRecords:
-    """Records of a partition that a share group was delivered, from its start offset on.
+    """Records of a partition delivered to a share group, from its start offset on.
 
-    `acquired` ones are with members, `released` ones wait for another delivery, and `done` ones are
-    accepted, rejected or given up, behind one that is not. `deliveries` says how many acquired and
-    released records were delivered once, twice, and so on.
+    `acquired` records are locked by members, `released` ones wait for another delivery, and `done`
+    ones are accepted, rejected or given up, after one that is not. `deliveries` counts the acquired
+    and released records that were delivered once, twice, and so on.
     """
 
     acquired: int
@@ -55,10 +55,10 @@ class InFlightRecords:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffset:
-    """How far a group is in one partition; None where something is not known.
+    """The progress of a group in one partition; unknown values are None.
 
-    `committed` is the offset to be read next, `end` the one that the next record will get,
-    `member_id` who reads it now, and `beginning` the log's first offset.
+    `committed` is the next offset to read, `end` the offset of the next record to be written,
+    `member_id` the current reader, and `beginning` the log start offset.
     """
 
     committed: int | None
@@ -66,13 +66,13 @@ class GroupOffset:
     member_id: str | None
     beginning: int | None = None
     told_lag: int | None = None
-    """What the coordinator of a share group counts."""
+    """The lag that the coordinator of a share group reports."""
     in_flight: InFlightRecords | None = None
-    """Of a share group; None if the broker does not tell, as Kafka's."""
+    """Of a share group; None if the broker does not report it, as Kafka's do not."""
 
     @property
     def lag(self) -> int | None:
-        """How many records are left to be read; all of them if nothing is committed."""
+        """The number of records left to read; all of them if nothing is committed."""
         if self.told_lag is not None:
             return self.told_lag
         reached = self.beginning if self.committed is None else self.committed
@@ -83,9 +83,9 @@ class GroupOffset:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group with its members, and how far it is in what it reads.
+    """A group with its members and its progress in each partition.
 
-    `epoch` and `assignment_epoch` are those of a group of the consumer protocol.
+    `epoch` and `assignment_epoch` exist in the consumer protocol only.
     """
 
     group_id: str
@@ -100,7 +100,7 @@ class GroupDescription:
 
     @property
     def lag(self) -> int:
-        """How many records are left to be read in all its partitions."""
+        """The number of records left to read in all partitions."""
         return sum(each.lag or 0 for each in self.offsets.values())
 
 

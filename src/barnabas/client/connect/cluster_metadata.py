@@ -11,7 +11,7 @@ NO_LEADER = -1
 
 
 class TopicPartition(NamedTuple):
-    """A partition's name."""
+    """A topic and a partition number."""
 
     topic: str
     partition: int

@@ -36,8 +36,8 @@ class Delivery(NamedTuple):
 class Sent(Receipt):
     """A record that was sent. Wait for it with `result()` or `await`, in any thread or loop.
 
-    Waiting sends the record at once, without lingering. A failure that you do not ask for here is
-    raised by `flush` and `close`.
+    Waiting sends the record at once, without lingering. If you do not wait, `flush` and `close`
+    raise the failure.
     """
 
     __slots__ = ()
@@ -46,7 +46,7 @@ class Sent(Receipt):
         batch: SentBatch
 
     def done(self) -> bool:
-        """Whether it is delivered or has failed."""
+        """Whether the record is delivered or has failed."""
         return self.batch.result.done
 
     def result(self, timeout_s: float | None = None) -> Delivery:
@@ -60,9 +60,9 @@ class Sent(Receipt):
         return self._outcome().error
 
     def add_done_callback(self, callback: "Callable[[Sent], object]") -> None:
-        """Call `callback(sent)` when it is done, or at once if it is.
+        """Call `callback(sent)` when the record is done, or at once if it already is.
 
-        The callback runs in the thread that sends, so it must be quick and never wait.
+        The callback runs in the sending thread, so it must be quick and not block.
         """
         self.batch.result.call_when_done(self._tell, callback)
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class Acknowledgement:
-    """An acknowledgement on its way. Wait for the broker's answer with `result()` or `await`.
+    """A pending acknowledgement. Wait for the broker's response with `result()` or `await`.
 
-    There is no need to: it is sent at once, and a failure is logged. When `result()` has returned,
-    the broker has stored it: an accepted record is never delivered again.
+    Waiting is optional: it is sent at once, and a failure is logged. When `result()` has returned,
+    the broker has stored it, and an accepted record is never delivered again.
     """
 
     __slots__ = ("future",)
@@ -43,11 +43,11 @@ class Acknowledgement:
         self.future: Future[None] = Future()
 
     def done(self) -> bool:
-        """Whether it is answered, or has failed."""
+        """Whether the broker has answered, or the request has failed."""
         return self.future.done()
 
     def result(self, timeout_s: float | None = None) -> None:
-        """Wait for the answer; raises `LockLost` if the record may be delivered again."""
+        """Wait for the response; raises `LockLost` if the record may be delivered again."""
         self.future.result(timeout_s)
 
     def exception(self, timeout_s: float | None = None) -> BaseException | None:
@@ -78,7 +78,7 @@ class Acknowledgement:
 class QueueMessage:
     """A record that is locked for this worker until it is accepted, released or rejected.
 
-    None of these waits; each returns an `Acknowledgement`. They may be called from any thread.
+    None of these calls blocks; each returns an `Acknowledgement`. Call them from any thread.
     Used as a context manager, a message is accepted at the end of the block, and released if the
     block raises.
     """
@@ -165,27 +165,27 @@ class QueueMessage:
         return self._settle(AcknowledgeType.ACCEPT)
 
     def release(self, delay: float = 0) -> Acknowledgement:
-        """Have the record delivered again, to any worker, after `delay` seconds.
+        """Deliver the record again, to any worker, after `delay` seconds.
 
-        Brokers know no delay: this worker keeps the record locked meanwhile, so the worker has to
-        live that long. If it is closed or dies, the record comes sooner. At most 900 seconds.
+        Brokers have no delays: this worker keeps the record locked meanwhile, so it has to run that
+        long. If it is closed or dies, the record is delivered sooner. At most 900 seconds.
 
-        After its last delivery, a released record goes to the dead letters, if the queue has any;
-        without, the broker drops it (share.delivery.count.limit of the group, 5 by default).
+        After its last delivery, a released record goes to the queue's dead letters; without them,
+        the broker drops it (share.delivery.count.limit of the group, 5 by default).
         """
         return self._settle(AcknowledgeType.RELEASE, delay_s=delay)
 
     def reject(self, reason: str | None = None) -> Acknowledgement:
-        """The record can not be processed: it is never delivered again.
+        """The record can't be processed: it is never delivered again.
 
         A queue with dead letters stores it there first, with the reason.
         """
         return self._settle(AcknowledgeType.REJECT, reason=reason)
 
     def renew(self) -> Acknowledgement:
-        """Start the lock's time again, which is 30 s by default (share.record.lock.duration.ms).
+        """Restart the lock duration, 30 s by default (share.record.lock.duration.ms).
 
-        The queue does so by itself for `max_lock_renewal_s`.
+        The queue does so automatically for `max_lock_renewal_s`.
         """
         if not self._open:
             raise self._settled_already()

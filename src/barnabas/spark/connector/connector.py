@@ -1,10 +1,10 @@
-"""A connector: the class that somebody writes who wants to read or write one more system.
+"""A connector: the class to write in order to read from, or write to, another system.
 
-Reading is by position. A position is a JSON object that says how far something was read, such as
-`{"row": 17}`; Spark keeps it in the checkpoint. A batch is what lies between two positions, and
-after a failure the same two are read again: `read` has to give the same rows as before.
+Connectors read by position. A position is a JSON object that records the progress, such as
+`{"row": 17}`; Spark keeps it in the checkpoint. A batch is the rows between two positions. After a
+failure the same batch is read again, and `read` has to return the same rows as before.
 
-A connector is sent to Spark's workers with pickle. It holds what describes the system (a path, a
+A connector is sent to Spark's workers with pickle. It holds a description of the system (a path, a
 URL) and opens connections when they are needed.
 """
 
@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from barnabas.errors import InvalidArgument
 
 Position: TypeAlias = Mapping[str, Any]
-"""How far something was read, as a JSON object."""
+"""The progress of reading, as a JSON object."""
 
 ReadRows: TypeAlias = Iterable[Mapping[str, Any] | Sequence[Any] | pa.RecordBatch]
 """Rows by name, rows in the order of the schema, or Arrow batches of it."""
@@ -27,7 +27,7 @@ ReadRows: TypeAlias = Iterable[Mapping[str, Any] | Sequence[Any] | pa.RecordBatc
 
 @dataclass(frozen=True)
 class WrittenBatch:
-    """A micro-batch that a connector writes: the same one has the same identity when it repeats."""
+    """A micro-batch that a connector writes. A repeated batch has the same identity."""
 
     query: str
     """The query's id, which lasts as long as its checkpoint."""
@@ -43,11 +43,11 @@ class WrittenBatch:
 class Connector:
     """Reads a system (`schema`, `latest`, `read`), or writes to one (`write`), or both.
 
-    The docstring of the module says what positions are and where the object lives.
+    The module's docstring explains positions, and where the object runs.
     """
 
     def describe(self) -> str:
-        """What it is, in a few words, for lists and errors."""
+        """A short description, for lists and errors."""
         return type(self).__name__
 
     def resolved(self, folder: Path) -> Self:
@@ -58,20 +58,20 @@ class Connector:
     # -- reading ----------------------------------------------------------------------------------
 
     def schema(self) -> str | StructType:
-        """The columns of the rows that `read` gives, in Spark's DDL."""
+        """The columns of the rows that `read` returns, in Spark's DDL."""
         raise InvalidArgument(f"{self.describe()} has no schema: it can't be read")
 
     def initial(self) -> Position:
-        """Where a new pipeline begins."""
+        """The position at which a new pipeline starts."""
         return {}
 
     def latest(self, start: Position) -> Position:
-        """Where the next batch ends: `start` if nothing is new. Bound it, so that batches fit."""
+        """The end of the next batch; `start` if there is nothing new. Limit the size of batches."""
         del start
         raise InvalidArgument(f"{self.describe()} has no method latest: it can't be read")
 
     def bound(self, start: Position) -> None:
-        """From now on, let `latest` not go beyond what is there now: `--once` ends with that."""
+        """Keep `latest` from going beyond the current end from now on: `--once` ends there."""
 
     def read(self, start: Position, end: Position) -> ReadRows:
         """The rows between two positions, in a worker."""
@@ -83,7 +83,7 @@ class Connector:
         return [(start, end)]
 
     def committed(self, position: Position) -> None:
-        """All before this position was processed, and won't be read again."""
+        """Everything before this position was processed, and will not be read again."""
 
     def close(self) -> None:
         """The query has ended. A process that is killed does not call it."""
@@ -91,6 +91,6 @@ class Connector:
     # -- writing ----------------------------------------------------------------------------------
 
     def write(self, rows: Iterator[dict[str, Any]], batch: WrittenBatch) -> None:
-        """Write rows of a batch, in a worker. After a failure, the same batch comes again."""
+        """Write rows of a batch, in a worker. After a failure, the same batch is written again."""
         del rows, batch
         raise InvalidArgument(f"{self.describe()} has no method write: it can't be written to")

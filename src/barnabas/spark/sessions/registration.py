@@ -23,12 +23,12 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 def register(spark: SparkSession, name: str = "barnabas") -> None:
-    """Make `format(name)` read from topics, in this session.
+    """Register the format `name`, which reads and writes topics, with this session.
 
-    With `name="kafka"` a job that was written for Spark's own Kafka source runs as it is; not with
-    Spark Connect. Sets `spark.sql.python.filterPushdown.enabled`, so that batch reads can use
-    conditions. Where settings can't be made, as in the definition of a declarative pipeline, and
-    that one is not made, they read all and Spark filters.
+    With `name="kafka"`, a job written for Spark's own Kafka source runs unchanged; not with Spark
+    Connect. Enables `spark.sql.python.filterPushdown.enabled`, so that batch reads can use filters.
+    Where it is not enabled and can't be, as in the definition of a declarative pipeline, batch
+    reads fetch everything and Spark filters.
     """
     wants_kafka = name.lower() == TAKEN
     if wants_kafka and is_remote(spark):

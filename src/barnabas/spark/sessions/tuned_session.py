@@ -47,14 +47,14 @@ _ON_ONE_MACHINE = {
 def session(
     app_name: str = "barnabas", master: str = "local[*]", **conf: str | int | bool
 ) -> SparkSession:
-    """A session with the format `barnabas`; the one that runs already, if there is one.
+    """A session with the format `barnabas`; the running one, if there is one.
 
-    `conf` are Spark's settings, given as `**{"spark.sql.shuffle.partitions": 8}`; they win over
-    those made here. Where `master` is this machine, shuffles have as many partitions as there are
+    `conf` are Spark settings, given as `**{"spark.sql.shuffle.partitions": 8}`; they override the
+    ones made here. If `master` is this machine, shuffles have as many partitions as there are
     cores: Spark's default of 200 takes seconds for each micro-batch.
 
-    A `master` that begins with `sc://` is a server of Spark Connect, whose Python needs
-    `barnabas[spark]`. Then `conf` can have settings only that can be made in a running Spark.
+    A `master` that begins with `sc://` is a Spark Connect server, whose Python needs
+    `barnabas[spark]`. Then `conf` may only have settings that can be changed in a running Spark.
     """
     if master.startswith(REMOTE):
         return _remote_session(app_name, master, conf)

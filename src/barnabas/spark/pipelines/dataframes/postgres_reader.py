@@ -1,4 +1,4 @@
-"""A table or query of PostgreSQL as a DataFrame."""
+"""A PostgreSQL table or query as a DataFrame."""
 
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,10 @@ _MAX_PRECISION = 38
 
 
 def read_postgres(spark: SparkSession, url: str, query: str) -> DataFrame:
-    """The rows that a query has now, as `SELECT * FROM orders`, or those of a table by its name.
+    """The current rows of a query, such as `SELECT * FROM orders`, or of a table by name.
 
-    They go through the driver, as Arrow columns. Types that Spark does not have become strings: a
-    `uuid`, or JSON, which `from_json` parses.
+    They pass through the driver as Arrow columns. Types that Spark does not have become strings:
+    `uuid`, and JSON, which `from_json` parses.
     """
     import psycopg
     import pyarrow as pa

@@ -22,10 +22,11 @@ def read_topic(
     skip_undecodable: bool = False,
     **arguments: Any,
 ) -> DataFrame:
-    """The stream that `from_topic` describes, with its arguments but for `dead_letters`.
+    """The stream that `from_topic` describes, with the same arguments except `dead_letters`.
 
-    Records that can't be decoded are an error, or left out (`skip_undecodable`): then
-    `read_undecodable` has them. `security` has encryption and sign-in by Kafka's names of settings.
+    Records that can't be decoded raise an error, or are skipped (`skip_undecodable`), and
+    `read_undecodable` returns them. `security` has Kafka's client settings for encryption and
+    authentication.
     """
     source = from_topic(topic, schema, skip_undecodable=skip_undecodable, **arguments)
     return source.load(_environment(spark, bootstrap_servers, security))
@@ -40,7 +41,7 @@ def read_undecodable(
     security: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> DataFrame:
-    """The stream of those records that `read_topic` leaves out, ready for a dead-letter topic."""
+    """The records that `read_topic` skips, as a stream for a dead-letter topic."""
     source = from_topic(topic, schema, skip_undecodable=True, **arguments)
     return source.load_undecodable(_environment(spark, bootstrap_servers, security))
 
@@ -54,7 +55,7 @@ def read_table(
     security: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> DataFrame:
-    """The table that `from_table` describes: the last row of every key of a compacted topic."""
+    """The table that `from_table` describes: the latest row of every key of a compacted topic."""
     source = from_table(topic, schema, **arguments)
     return source.load(_environment(spark, bootstrap_servers, security))
 

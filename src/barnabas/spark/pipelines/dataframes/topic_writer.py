@@ -19,10 +19,10 @@ def write_topic(
     security: Mapping[str, str] | None = None,
     **options: Any,
 ) -> None:
-    """Write the rows of a table, of files, of anything that is not a stream, as `to_topic` does.
+    """Write the rows of a table, files, or any other DataFrame that is not a stream to a topic.
 
-    It is at least once, because an interrupted batch can't be finished. For exactly once, define a
-    pipeline, and run it with `barnabas pipeline run --once`.
+    Delivery is at least once, because an interrupted batch can't be finished. For exactly once,
+    define a pipeline, and run it with `barnabas pipeline run --once`.
     """
     if rows.isStreaming:
         raise InvalidArgument("write_topic can't write a stream: use to_topic in a pipeline")

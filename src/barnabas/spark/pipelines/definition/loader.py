@@ -30,11 +30,11 @@ def _start_session() -> object:
 def load(
     path: str | Path, start_spark: Callable[[], object] = _start_session
 ) -> dict[str, Pipeline]:
-    """The pipelines of a `.py` or `.sql` file, or of a folder and the folders in it, by name.
+    """The pipelines of a `.py` or `.sql` file, or of a folder and its subfolders, by name.
 
     Spark is started only if a file uses columns at its top level, such as `F.window(...)`. Python
     files are imported with their folder on the path, so they can import each other.
-    Skipped are tests (`test_*.py`, `*_test.py`, `conftest.py`), names that start with a dot or an
+    Skips tests (`test_*.py`, `*_test.py`, `conftest.py`), names that start with a dot or an
     underscore, and, in a folder, files that do not mention pipelines. Paths in a definition are
     relative to the folder of its file.
     """

@@ -52,7 +52,7 @@ def check_name(name: str) -> None:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A definition. Called, it calls the function that it was made from."""
+    """A pipeline definition. Calling it calls the decorated function."""
 
     name: str
     transform: Callable[..., DataFrame]
@@ -64,7 +64,7 @@ class Pipeline:
     takes_session: bool = False
     defined_in: Path | None = None
     expect: tuple[Expectation, ...] = ()
-    """Rules for the rows of the result; sources have their own."""
+    """Rules for the rows of the result; sources have separate rules."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -171,10 +171,10 @@ def pipeline(
     conf: Mapping[str, str | int | bool] | None = None,
     expect: Sequence[Expectation] = (),
 ) -> Callable[[Callable[..., DataFrame]], Pipeline]:
-    """Make a pipeline of a function whose parameters are the sources, by their names.
+    """Make a pipeline from a function whose parameters are the sources, by name.
 
-    A parameter `spark` gets the session, to read anything else with it. `trigger` is how often a
-    micro-batch starts, as in `"10 seconds"`; without it, as soon as there is something to do.
+    A parameter `spark` receives the session, to read anything else. `trigger` is how often a
+    micro-batch starts, as in `"10 seconds"`; by default, as soon as there are new rows.
     `conf` are Spark settings for this pipeline only. `expect` are rules for the rows of the result
     (`expect`).
     """

@@ -46,16 +46,16 @@ class Expectation:
 def expect(
     condition: str, name: str | None = None, *, on_failure: OnFailure = "warn"
 ) -> Expectation:
-    """A rule: a condition in SQL that is true for rows that are as expected.
+    """A rule: a SQL condition that is true for valid rows.
 
     Rows that fail it are counted, and
 
     - `"warn"`: kept;
-    - `"drop"`: left out;
-    - `"dead_letter"`: left out, and their records go to the source's `dead_letters`;
-    - `"fail"`: the pipeline stops with an error that has such a row.
+    - `"drop"`: dropped;
+    - `"dead_letter"`: dropped, and their records go to the source's `dead_letters`;
+    - `"fail"`: the pipeline stops with an error that shows such a row.
 
-    The name is what counts and errors show; without it, the condition.
+    Counts and errors show the name, or the condition if there is no name.
     """
     condition = condition.strip()
     return Expectation(condition, condition if name is None else name, on_failure)

@@ -17,13 +17,13 @@ _TOPIC = f"{HEADER_PREFIX}topic"
 def replay_dead_letters(
     pipeline: Pipeline, bootstrap_servers: str, *, security: Mapping[str, str] | None = None
 ) -> Counter[tuple[str, str]]:
-    """Send the dead letters of a pipeline back; returns how many went from where to where.
+    """Send the dead letters of a pipeline back; returns the number for each pair of topics.
 
-    They are sent as they were, without the added headers, but with the current time, and they stay
-    in the dead-letter topic. Each is sent back once: the group `NAME.replay` records which were
-    sent, and its offsets are committed together with the records. Letters that arrive meanwhile
-    may be left for the next replay; so are records that come back because they still can't be
-    decoded. `security` has encryption and sign-in by Kafka's names of settings.
+    They are sent unchanged, without the added headers and with the current time, and they stay in
+    the dead-letter topic. Each is sent back once: the group `NAME.replay` records which were
+    sent, and its offsets are committed together with the records. Dead letters that arrive
+    meanwhile may be left for the next replay; so are records that still can't be decoded.
+    `security` has Kafka's client settings for encryption and authentication.
     """
     topics = _topics(pipeline)
     if not topics:

@@ -22,9 +22,9 @@ _PARTITION = "partition_id"
 
 
 def read_state(spark: SparkSession, checkpoint: str, name: str | None = None) -> DataFrame:
-    """The rows of a table of state, each with the columns of its key and of its value.
+    """The rows of a state table, each with the columns of its key and its value.
 
-    The name may be left out where there is only one table. `state_tables` has the names.
+    The name is optional if there is only one table. `state_tables` returns the names.
     """
     table = table_named(state_tables(spark, checkpoint), checkpoint, name)
     reader = spark.read.format("statestore").options(**table.options)

@@ -54,7 +54,7 @@ class _Operator:
 
 
 def state_tables(spark: "SparkSession | None", checkpoint: str) -> list[StateTable]:
-    """The tables of a pipeline; none if it has no state.
+    """The state tables of a pipeline; empty if it has no state.
 
     A session is needed only for a checkpoint that is not on this machine.
     """

@@ -51,8 +51,8 @@ def make_topics(
 ) -> list[str]:
     """Create the topics that a version writes, and return the new ones.
 
-    Each has the partitions, replicas and configuration of the original's topic. Where the original
-    has no topic yet, none is created.
+    Each has the partitions, replicas and configuration of the original's topic. If the original
+    topic does not exist yet, none is created.
     """
     first = list(pipelines)
     new_names = {

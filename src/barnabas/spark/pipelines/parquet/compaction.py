@@ -41,12 +41,12 @@ def compact_parquet(
     thrifty: bool = False,
     target_bytes: int = TARGET_BYTES,
 ) -> list[Compacted]:
-    """Merge the small files in each partition of a table; returns what has changed.
+    """Merge the small files in each partition of a table; returns the changed partitions.
 
     The pipeline that writes the table may run, and readers may read. Files of `target_bytes` or
-    more stay as they are. A partition with fewer than `at_least` small ones stays as it is. With
+    more stay unchanged, and so does a partition with fewer than `at_least` small files. With
     `thrifty`, a file waits until the smaller ones together are as large as it is, so that rows are
-    not written again and again.
+    not rewritten repeatedly.
     """
     table = ParquetTable(Path(str(path).removeprefix("file://")))
     if not table.folder.is_dir():

@@ -58,12 +58,13 @@ class PipelineRun:
         with PipelineRun(spark, [views_per_minute], "localhost:9092", RunFolder(path)) as run:
             run.wait()
 
-    With `once` they process what there is and end. Otherwise they run until `stop`. A pipeline that
-    fails is restarted, after a wait that doubles until a batch succeeds; at most `max_restarts`
-    times in a row if that is given. With `keep_going`, a pipeline that can't be started is failed,
-    and the others run; otherwise none is started. `security` has encryption and sign-in by Kafka's
-    names of settings, such as {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}. `report`
-    is given the statuses about once a second.
+    With `once` they process all existing rows and end. Otherwise they run until `stop`. A pipeline
+    that fails is restarted, after a wait that doubles until a batch succeeds, at most
+    `max_restarts` times in a row if that is given. With `keep_going`, a pipeline that can't be
+    started counts as failed, and the others run; otherwise none is started. `security` has Kafka's
+    client settings for encryption and authentication, such as
+    {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}. `report` receives the statuses about
+    once a second.
     """
 
     def __init__(
@@ -133,7 +134,7 @@ class PipelineRun:
     def start_another(self, defined: Pipeline, max_restarts: int | None = None) -> None:
         """Start one more; raises if it can't be run. One of the same name must be removed first.
 
-        `max_restarts` is its own limit, if it is not that of the run.
+        `max_restarts` overrides the limit of the run.
         """
         query = self._add(defined, max_restarts)
         try:
@@ -144,10 +145,10 @@ class PipelineRun:
         query.start(time.time())
 
     def replace(self, defined: Pipeline) -> None:
-        """Run this definition in place of the one of its name.
+        """Replace the pipeline of the same name with this definition.
 
-        If it can't be run, the former one is started again if it ran, and this raises. If none ran,
-        it is one that has failed.
+        If it can't be run, the previous one is started again if it was running, and this raises. If
+        none was running, the new one counts as failed.
         """
         former = [q.pipeline for q in self.queries if q.name == defined.name and not q.is_over]
         self.remove(defined.name)
@@ -176,7 +177,7 @@ class PipelineRun:
             os.close(descriptor)
 
     def end(self, name: str) -> None:
-        """Stop a pipeline, which stays in the run as one that has stopped."""
+        """Stop a pipeline, and keep it in the run as stopped."""
         self._end([each for each in self.queries if each.name == name])
 
     def poll(self) -> None:

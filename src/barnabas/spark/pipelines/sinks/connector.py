@@ -34,8 +34,8 @@ class ConnectorSink(Sink):
 
 
 def to_connector(connector: Connector | str, **arguments: Any) -> ConnectorSink:
-    """Give the rows to a connector's `write`: an object, or the name of a class and its arguments.
+    """Write rows with a connector: an object, or the name of a class and its arguments.
 
-    Tasks call it, each with its part of a batch. After a failure, a batch comes again.
+    Tasks call its `write`, each with a part of a batch. After a failure, a batch is repeated.
     """
     return ConnectorSink(made_connector(connector, "write", arguments))

@@ -35,5 +35,5 @@ class ConsoleSink(Sink):
 
 
 def to_console(**options: Any) -> ConsoleSink:
-    """Print every batch, to look at a pipeline; every run starts from the beginning."""
+    """Print every batch, for debugging; every run starts from the beginning."""
     return ConsoleSink(only_options(to_console, ("numRows", "truncate"), options))

@@ -64,7 +64,7 @@ class DatabaseSink(Sink):
         return rows.writeStream.foreachBatch(self.write)
 
     def write(self, rows: DataFrame, number: int) -> None:
-        """Write a batch, unless it is there."""
+        """Write a batch, unless it was written before."""
         fields = self.rows.fields(rows)
         found = self.rows.prepared(rows).toArrow()
         if found.num_rows:
@@ -84,16 +84,16 @@ def to_sqlite(
     create: bool = False,
     evolve: bool = False,
 ) -> DatabaseSink:
-    """Write rows to a table of a SQLite file, exactly once.
+    """Write rows to a table in a SQLite file, exactly once.
 
-    - `path`, `table`: the file, which is made if there is none, and the table in it.
+    - `path`, `table`: the file, which is created if it does not exist, and its table.
     - `key`: columns of a primary key or unique index: a row replaces the one with its key. Without
-      it, rows are added.
-    - `latest_by`: which one counts of several rows of a batch with the same key: that where this
-      column, or expression in SQL, is greatest. Without it, several are an error.
-    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
-    - `create`: make the table if there is none.
-    - `evolve`: add columns that the table does not have.
+      it, rows are appended.
+    - `latest_by`: a column or SQL expression; of several rows of a batch with the same key, the one
+      with the greatest value is written. Without it, several are an error.
+    - `delete_when`: a SQL condition; rows for which it is true delete the row with their key.
+    - `create`: create the table if it does not exist.
+    - `evolve`: add missing columns to the table.
     """
     return _sink(
         _SQLITE, path, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
@@ -110,13 +110,13 @@ def to_duckdb(
     create: bool = False,
     evolve: bool = False,
 ) -> DatabaseSink:
-    """Write rows to a table of a DuckDB file, exactly once.
+    """Write rows to a table in a DuckDB file, exactly once.
 
-    - `path`, `table`: the file, which is made if there is none, and the table in it.
-    - `key`: columns of a primary key or unique index; without it, rows are added.
-    - `latest_by`: which row of a batch counts for its key: where this is greatest.
-    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
-    - `create`, `evolve`: make a missing table; add missing columns.
+    - `path`, `table`: the file, which is created if it does not exist, and its table.
+    - `key`: columns of a primary key or unique index; without it, rows are appended.
+    - `latest_by`: of several rows with the same key, write the one where this is greatest.
+    - `delete_when`: a SQL condition; rows for which it is true delete the row with their key.
+    - `create`, `evolve`: create a missing table; add missing columns.
     """
     return _sink(
         _DUCKDB, path, table, KeyedRows(keys_given(key), latest_by, delete_when), create, evolve
@@ -133,14 +133,14 @@ def to_mysql(
     create: bool = False,
     evolve: bool = False,
 ) -> DatabaseSink:
-    """Write rows to a table of MySQL or MariaDB, exactly once.
+    """Write rows to a MySQL or MariaDB table, exactly once.
 
-    - `url`: as `mysql://user:password@host:3306/database`.
+    - `url`: such as `mysql://user:password@host:3306/database`.
     - `table`: a name, or `database.name`.
-    - `key`: columns of a primary key or unique index; without it, rows are added.
-    - `latest_by`: which row of a batch counts for its key: where this is greatest.
-    - `delete_when`: a condition in SQL: rows for which it holds delete the one with their key.
-    - `create`, `evolve`: make a missing table; add missing columns.
+    - `key`: columns of a primary key or unique index; without it, rows are appended.
+    - `latest_by`: of several rows with the same key, write the one where this is greatest.
+    - `delete_when`: a SQL condition; rows for which it is true delete the row with their key.
+    - `create`, `evolve`: create a missing table; add missing columns.
     """
     mysql_arguments(url)
     return _sink(

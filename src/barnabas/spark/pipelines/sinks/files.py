@@ -22,8 +22,8 @@ def to_files(
     """Write every row to files in a folder, exactly once for readers of the folder.
 
     `format` is `json` (an object per line), `csv` or `parquet`. `partition_by` names columns, or
-    new ones with an expression, as in `"day=date(at)"`. `options` are Spark's for the format, as
-    `compression="gzip"`.
+    new ones with an expression, as in `"day=date(at)"`. `options` are Spark's options for the
+    format, such as `compression="gzip"`.
     """
     if format not in FORMATS:
         raise InvalidArgument(f"unknown format {format!r}; use {', '.join(FORMATS)}")

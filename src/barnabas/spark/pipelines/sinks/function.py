@@ -27,8 +27,8 @@ class FunctionSink(Sink):
 
 
 def for_each_batch(function: Callable[[DataFrame, int], None]) -> FunctionSink:
-    """Call a function with the rows and the number of each micro-batch.
+    """Call a function with the rows and the id of each micro-batch.
 
-    After a failure it may be called again with the same number and the same rows.
+    After a failure it may be called again with the same id and the same rows.
     """
     return FunctionSink(function)

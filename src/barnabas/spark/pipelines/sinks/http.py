@@ -105,20 +105,20 @@ def to_http(
 ) -> HttpSink:
     """Send rows to an HTTP server, as JSON objects, or JSON arrays of `batch_size` objects.
 
-    - `url`: may name columns, as `https://shop/items/{id}`. A row where one is NULL, empty, `.` or
-      `..` is refused. A request has rows of one URL.
-    - `method`, `batch_size`: POST, PUT, PATCH or DELETE; how many rows a request has. With more
-      than one, they are sorted by what they are, unless there is `order_by`.
-    - `body`: the column that is sent as it is, instead of the row as JSON.
-    - `headers`: a mapping, or texts as `Authorization: Bearer …`.
-    - `idempotency_key`: a column or expression in SQL that identifies a row; a row where it is NULL
-      or empty is refused. Without it the key is made of the query, the batch and what is sent, and
-      is the same when a batch comes again.
+    - `url`: may contain columns, as in `https://shop/items/{id}`. A row where one is NULL, empty,
+      `.` or `..` is refused. A request has rows of one URL.
+    - `method`, `batch_size`: POST, PUT, PATCH or DELETE; rows per request. With more than one, rows
+      are sorted by their content, unless `order_by` is given.
+    - `body`: a column that is sent unchanged, instead of the row as JSON.
+    - `headers`: a mapping, or strings such as `Authorization: Bearer …`.
+    - `idempotency_key`: a column or SQL expression that identifies a row; a row where it is NULL or
+      empty is refused. By default the key is made from the query, the batch and the content, and
+      is the same when a batch is repeated.
     - `idempotency_header`: the header for that key; empty for none.
-    - `order_by`: a column or expression by which rows of a batch are sorted.
-    - `timeout_s`, `retry_for_s`: how long to wait for an answer; how long to try again after 408,
-      425, 429, 5xx and failures of the connection, before the batch fails.
-    - `dead_letters`: the topic for what the server refuses (4xx); otherwise that is an error.
+    - `order_by`: a column or SQL expression to sort the rows of a batch by.
+    - `timeout_s`, `retry_for_s`: how long to wait for a response; how long to retry after 408, 425,
+      429, 5xx and connection failures before the batch fails.
+    - `dead_letters`: the topic for rows that the server refuses (4xx); by default that is an error.
     """
     check_url(url)
     if method not in METHODS:

@@ -82,7 +82,7 @@ class OpenSearchSink(Sink):
         cluster: ClusterAddress = NO_CLUSTER,
         pipeline: str = "",
     ) -> None:
-        """Write a batch; once more changes nothing."""
+        """Write a batch; repeating it changes nothing."""
         self.send(self.prepared(rows).toArrow().to_pylist(), cluster, pipeline)
 
     def send(
@@ -159,16 +159,16 @@ def to_opensearch(
     retry_for_s: int = 60,
     dead_letters: str | None = None,
 ) -> OpenSearchSink:
-    """Write rows as documents of an OpenSearch or Elasticsearch.
+    """Write rows as documents to OpenSearch or Elasticsearch.
 
-    - `url`, `index`: as `http://localhost:9200`, and the index that documents go to.
+    - `url`, `index`: the server, such as `http://localhost:9200`, and the index to write to.
     - `key`: the columns whose values, with `|` between them, are the document's id; of several
       columns, `|` in a value is `\\|`, and a backslash two.
     - `latest_by`, `delete_when`: as with `to_postgres`.
-    - `headers`: a mapping, or texts as `Authorization: Basic …`.
-    - `batch_size`: how many documents a request has; it has at most 5 MB, too.
-    - `retry_for_s`: how long to try again before the batch fails.
-    - `dead_letters`: the topic for documents that are refused; otherwise that is an error.
+    - `headers`: a mapping, or strings such as `Authorization: Basic …`.
+    - `batch_size`: documents per request; a request has at most 5 MB, too.
+    - `retry_for_s`: how long to retry before the batch fails.
+    - `dead_letters`: the topic for refused documents; by default that is an error.
     """
     check_url(url)
     keys = keys_given(key)

@@ -18,7 +18,7 @@ from barnabas.spark.pipelines.sinks.sink import OutputMode, Sink
 
 @dataclass(frozen=True)
 class PostgresSink(Sink):
-    """A table of PostgreSQL. See `to_postgres`."""
+    """A PostgreSQL table. See `to_postgres`."""
 
     url: str
     table: str
@@ -69,10 +69,10 @@ def to_postgres(
     delete_when: str | None = None,
     create: bool = False,
 ) -> PostgresSink:
-    """Write rows to a table of PostgreSQL: a row with an existing key updates it.
+    """Write rows to a PostgreSQL table: a row with an existing key updates the stored row.
 
-    - `url`: such as `postgresql://user@host:5432/database`. What it leaves out, such as a password,
-      is found as by PostgreSQL's own tools (`PGPASSWORD`, `~/.pgpass`).
+    - `url`: such as `postgresql://user@host:5432/database`. Missing parts, such as a password, are
+      taken from where PostgreSQL's own tools take them (`PGPASSWORD`, `~/.pgpass`).
     - `key`: the columns of a primary key or unique index.
     - `latest_by`: a column or SQL expression; of several rows of a batch with the same key, the one
       with the greatest value is written. Without it, several are an error.

@@ -64,7 +64,7 @@ class RedisSink(Sink):
         return F.struct(*(_text(each).alias(each.name) for each in fields))
 
     def write(self, rows: DataFrame, _number: int) -> None:
-        """Write a batch; once more changes nothing."""
+        """Write a batch; repeating it changes nothing."""
         table = self.prepared(rows).toArrow()
         self.rows.check_named(table[NAME].to_pylist())
         found = iter(table.to_pylist())
@@ -111,15 +111,15 @@ def to_redis(
     delete_when: str | None = None,
     expire_s: int | None = None,
 ) -> RedisSink:
-    """Write rows to a Redis, each under a key of its own.
+    """Write rows to Redis, each under a separate key.
 
-    - `url`: as `redis://user:password@host:6379/0`; `rediss://` is with TLS, `unix://` a socket.
+    - `url`: such as `redis://user:password@host:6379/0`; `rediss://` uses TLS, `unix://` a socket.
     - `key`: the columns that make the key, after `prefix` and with colons between them;
       of several, a colon in a value is `\\:`, and a backslash two.
     - `kind`: `json`, a string with the row as an object, or `hash`, with a field for each column
       that is not NULL.
     - `latest_by`, `delete_when`: as with `to_postgres`.
-    - `expire_s`: after how many seconds a key is gone.
+    - `expire_s`: after how many seconds a key expires.
     """
     if importlib.util.find_spec("redis") is None:
         raise InvalidArgument("Redis needs redis: pip install 'barnabas[redis]'")

@@ -18,21 +18,21 @@ OUTPUT_MODES: tuple[OutputMode, ...] = ("append", "update", "complete")
 
 
 class Sink(PipelineEnd):
-    """Takes the rows of a pipeline. A new one writes `describe` and `writer`, the rest as needed.
+    """Takes the rows of a pipeline. Subclasses define `describe` and `writer`, the rest as needed.
 
-    A sink is a frozen dataclass, made by a function `to_...` which checks its arguments. SQL calls
-    that function by the name that `sql_file.SINKS` gives it.
+    A sink is a frozen dataclass, created by a function `to_...` that checks its arguments. SQL
+    calls that function under its name in `sql_file.SINKS`.
     """
 
     recovers: ClassVar[bool] = True
     """Whether it continues from a checkpoint; otherwise every run starts from the beginning."""
 
     writes_traces: ClassVar[bool] = False
-    """Whether it writes the trace headers of rows (`traces.trace_column`)."""
+    """Whether it writes the rows' trace headers (`traces.trace_column`)."""
 
     @property
     def modes(self) -> tuple[OutputMode, ...]:
-        """The output modes that it takes."""
+        """The output modes that it supports."""
         return OUTPUT_MODES
 
     # -- writing ----------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def to_topic(
     """Write every row to a topic; with `exactly_once`, exactly once even after failures.
 
     Rows that have only the connector's columns (`value`, and optionally `key`, `headers`, `topic`,
-    `partition`) are written as they are. Other rows become JSON objects. `key` names the column
+    `partition`) are written unchanged. Other rows become JSON objects. `key` names the column
     that is the key, as text; several columns become a JSON object. With `topic_per_row`, the column
     `topic` names the topic of each row; where it is NULL, the argument `topic` is used. `options`
     are options of the connector; `__` stands for a dot.

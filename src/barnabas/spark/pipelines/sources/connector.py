@@ -1,4 +1,4 @@
-"""Rows of a connector: a class of the user's, or one that comes with Barnabas."""
+"""Rows of a connector: a custom class, or one that comes with Barnabas."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -92,8 +92,8 @@ def from_connector(
 ) -> ConnectorSource:
     """The rows that a connector reads: an object, or the name of a class and its arguments.
 
-    A class is named `module:Class`, as `lines:Lines`; the module is imported with the folder of the
-    definition on Python's path.
+    A class is named `module:Class`, such as `lines:Lines`; the module is imported with the folder
+    of the definition on Python's path.
     """
     return ConnectorSource(
         made_connector(connector, "read", arguments), watermark, checked_rules(expect)

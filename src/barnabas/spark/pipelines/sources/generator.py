@@ -1,4 +1,4 @@
-"""Rows that are made up: for trying pipelines, for demonstrations and for load."""
+"""Generated rows, for experiments, demonstrations and load tests."""
 
 import time
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ class RowNumbers(Connector):
 
 @dataclass(frozen=True)
 class GeneratorSource(ConnectorSource):
-    """Rows that are made up. See `from_generator`."""
+    """Generated rows. See `from_generator`."""
 
     columns: tuple[GeneratedColumn, ...] = ()
     seed: int = 0
@@ -103,16 +103,16 @@ def from_generator(
     watermark: str | None = None,
     expect: Sequence[Expectation] = (),
 ) -> GeneratorSource:
-    """Rows that are made up, the same ones whenever they are read with the same seed.
+    """Generated rows, the same ones whenever they are read with the same seed.
 
-    - `columns`: a name, a type and a rule each, as `"id BIGINT sequence, user STRING choice(a, b),
+    - `columns`: a name, a type and a rule each: `"id BIGINT sequence, user STRING choice(a, b),
       amount DECIMAL(9, 2) uniform(1, 100), at TIMESTAMP now"`. Rules are `sequence(START, STEP)`,
       `choice(...)`, `uniform(LOW, HIGH)`, `normal(MEAN, DEVIATION)`, `text(LENGTH)`, `uuid`,
       `timestamps(START, STEP)` and `now`, the time at which the row is due.
-    - `rows_per_second`: 0 for as many as can be processed.
-    - `count`: how many in all; with `--once`, all of them come at once.
-    - `seed`: another one gives other values.
-    - `max_rows_per_batch`: how many a micro-batch has at most.
+    - `rows_per_second`: 0 for as fast as they can be processed.
+    - `count`: total number of rows; with `--once`, all of them are due at once.
+    - `seed`: determines the values.
+    - `max_rows_per_batch`: maximum number of rows in a micro-batch.
     - `watermark`, `expect`: as with other sources.
     """
     for name, value, least in (

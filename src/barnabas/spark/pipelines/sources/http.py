@@ -57,14 +57,14 @@ def from_http(
     expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> HttpSource:
-    """Requests that are sent to this machine: each becomes a record of a topic, then a row.
+    """HTTP requests to this machine: each becomes a record of a topic, then a row.
 
-    The listener runs in the driver until the pipeline is stopped. A request is answered with 200
-    once the topic has it; with 503 if that fails, so that the sender tries again.
+    The listener runs in the driver until the pipeline is stopped. It answers a request with 200
+    once the topic has it, and with 503 if that fails, so that the sender retries.
 
-    - `topic`: where requests are kept; `schema`, `watermark`, `dead_letters`, `expect` and
+    - `topic`: where requests are stored; `schema`, `watermark`, `dead_letters`, `expect` and
       `options` are those of `from_topic`.
-    - `host`, `port`, `path`: where it listens. `0.0.0.0` lets other machines in.
+    - `host`, `port`, `path`: where it listens. `0.0.0.0` accepts other machines.
     - `token`: requests need the header `Authorization: Bearer TOKEN`.
     - `key_header`: the header that is the record's key.
     - `max_body_bytes`: larger requests are refused with 413.

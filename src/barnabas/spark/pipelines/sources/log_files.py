@@ -22,12 +22,12 @@ def from_log_files(
 ) -> ConnectorSource:
     """The lines of files on this machine, as they are appended: columns `value`, `file`, `offset`.
 
-    - `pattern`: as `/var/log/app/*.log`; `**` is for folders at any depth. Files may be rotated,
-      by renaming or by truncation.
-    - `starting`: at the `beginning` of files that are there at first, or at their `end`.
-    - `max_bytes_per_batch`: how much a micro-batch reads at most.
-    - `skip_missing`: go on if lines are gone that a repeated batch has to read again; otherwise it
-      is an error.
+    - `pattern`: such as `/var/log/app/*.log`; `**` matches folders at any depth. Files may be
+      rotated, by renaming or by truncation.
+    - `starting`: at the `beginning` or the `end` of files that exist at the first start.
+    - `max_bytes_per_batch`: maximum number of bytes that a micro-batch reads.
+    - `skip_missing`: continue if lines that a repeated batch has to read again are gone; by default
+      that is an error.
     - `watermark`, `expect`: as with other sources.
     """
     if not pattern.strip():

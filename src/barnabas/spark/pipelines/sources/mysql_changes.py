@@ -1,4 +1,4 @@
-"""Changes of tables in a MySQL or MariaDB as a stream of rows."""
+"""Change data capture from MySQL and MariaDB, as a stream of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -74,21 +74,21 @@ def from_mysql_changes(
     expect: Sequence[Expectation] = (),
     **settings: Any,
 ) -> MySqlChangesSource:
-    """What tables of a MySQL or MariaDB have, and then every change, by the binary log.
+    """Capture changes from MySQL or MariaDB: existing rows, then every change in the binary log.
 
     - `url`: such as `mysql://user:password@host:3306/database`, or `mariadb://...`.
     - `tables`: regular expressions for `database.table`; a name without a database is in that of
       the URL.
-    - `schema`: the columns of the tables, in Spark's DDL. A row is a row of the table, or of a
-      deleted one what is known of it, and has a column `change` with its operation (`op`: c, u, d,
-      or r for what was there before), `lsn`, `time` and more. Without a schema, rows are records in
+    - `schema`: the columns of the tables, in Spark's DDL. A row is a table row, or the known
+      columns of a deleted one, with a column `change` that has the operation (`op`: c, u, d, or r
+      for a snapshot), `lsn`, `time` and more. Without a schema, rows are records in
       Debezium's envelope, with columns `topic`, `key`, `value`.
-    - `topic_prefix`: how those topics start; the name of the database if it is not given.
-    - `snapshot`: `initial`, `initial_only`, or `no_data` to leave out what is there already.
+    - `topic_prefix`: prefix of those topics; by default the name of the database.
+    - `snapshot`: `initial`, `initial_only`, or `no_data` to skip existing rows.
     - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
-    - `settings`: more settings of Debezium; `__` stands for a dot.
+    - `settings`: other Debezium settings; `__` stands for a dot.
     """
     driver()
     database = str(mysql_arguments(url)["database"])

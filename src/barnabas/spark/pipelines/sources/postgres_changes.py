@@ -1,4 +1,4 @@
-"""Changes of tables in a PostgreSQL as a stream of rows."""
+"""Change data capture from PostgreSQL, as a stream of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -79,23 +79,23 @@ def from_postgres_changes(
     expect: Sequence[Expectation] = (),
     **settings: Any,
 ) -> PostgresChangesSource:
-    """What tables of a PostgreSQL have, and then every change, by logical replication.
+    """Capture changes from PostgreSQL: existing rows, then every change (logical replication).
 
-    - `url`: such as `postgresql://user@host:5432/database`. What it leaves out, such as a password,
-      is found as by PostgreSQL's own tools (`PGPASSWORD`, `~/.pgpass`).
+    - `url`: such as `postgresql://user@host:5432/database`. Missing parts, such as a password, are
+      taken from where PostgreSQL's own tools take them (`PGPASSWORD`, `~/.pgpass`).
     - `tables`: regular expressions for `schema.table`; a name without a schema is in `public`.
-    - `schema`: the columns of the tables, in Spark's DDL. A row is a row of the table, or of a
-      deleted one what is known of it, and has a column `change` with its operation (`op`: c, u, d,
-      or r for what was there before), `lsn`, `time` and more. Without a schema, rows are records in
+    - `schema`: the columns of the tables, in Spark's DDL. A row is a table row, or the known
+      columns of a deleted one, with a column `change` that has the operation (`op`: c, u, d, or r
+      for a snapshot), `lsn`, `time` and more. Without a schema, rows are records in
       Debezium's envelope, with columns `topic`, `key`, `value`.
-    - `topic_prefix`: how those topics start; the name of the database if it is not given.
-    - `slot`, `publication`: their names, which are made from the pipeline's if not given.
-    - `snapshot`: `initial`, `initial_only`, `no_data` to leave out what is there already, `always`
+    - `topic_prefix`: prefix of those topics; by default the name of the database.
+    - `slot`, `publication`: their names; by default made from the pipeline's name.
+    - `snapshot`: `initial`, `initial_only`, `no_data` to skip existing rows, `always`
       to read the tables at each start, or `when_needed` to read them again if the slot is lost.
     - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
-    - `settings`: more settings of Debezium; `__` stands for a dot.
+    - `settings`: other Debezium settings; `__` stands for a dot.
     """
     check_driver()
     whole = table_names(tables, "public", "from_postgres_changes")

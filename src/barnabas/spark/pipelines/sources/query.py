@@ -1,4 +1,4 @@
-"""Rows of a query, of any database that has a driver here: what is new, or all now and then."""
+"""Rows of a database query: new rows, or all rows periodically."""
 
 import re
 from collections.abc import Sequence
@@ -53,22 +53,22 @@ def from_query(
     watermark: str | None = None,
     expect: Sequence[Expectation] = (),
 ) -> QuerySource:
-    """The rows of a query or table: those that are new since the last batch, or all now and then.
+    """The rows of a query or table: new ones since the last batch, or all periodically.
 
     - `url`: `sqlite:PATH`, `duckdb:PATH`, `postgresql://…`, `mysql://…`, or `jdbc:…` of any
       database, with the JARs of its driver.
     - `query`: a query, or the name of a table.
     - `schema`: the columns to read, in Spark's DDL.
     - `id`: a column that grows with every row; rows after the last one seen are read.
-    - `timestamp`: a column that says when a row has changed; with `id`, which tells rows of the
-      same time apart. Without either, all rows are read every `every_s`.
+    - `timestamp`: a column with the time of a row's last change; with `id`, which distinguishes
+      rows of the same time. Without either, all rows are read every `every_s`.
     - `delay_s`: a row is read that long after a row with its value, or a greater one, was first
       seen, so that rows whose transactions commit late are not missed.
-    - `every_s`: how often the database is asked; 1, and 60 where all rows are read.
-    - `max_rows_per_batch`: how many a micro-batch has; more where they have the same timestamp.
-    - `jar`: the JARs of a JDBC driver, with commas.
-    - `user`, `password`: for JDBC, where they are not in the URL.
-    - `timeout_s`: how long to wait for an answer of the server, or for its next rows.
+    - `every_s`: seconds between queries; 1 by default, and 60 where all rows are read.
+    - `max_rows_per_batch`: rows in a micro-batch; more if they have the same timestamp.
+    - `jar`: the JARs of a JDBC driver, separated by commas.
+    - `user`, `password`: for JDBC, if they are not in the URL.
+    - `timeout_s`: how long to wait for the server's response, or for its next rows.
     - `watermark`, `expect`: as with other sources.
     """
     jars = jar.split(",") if isinstance(jar, str) else jar

@@ -1,4 +1,4 @@
-"""What a source is: an end of a pipeline that gives it rows."""
+"""The base class of sources: the inputs of pipelines."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from barnabas.spark.pipelines.sources.feed import Fed, Feed
 
 
 class Source(PipelineEnd):
-    """An input of a pipeline. A new one writes `describe` and `load`, the rest as needed.
+    """An input of a pipeline. Subclasses define `describe` and `load`, the rest as needed.
 
-    A source is a frozen dataclass, made by a function `from_...` which checks its arguments. SQL
-    calls that function by the name that `sql_file.SOURCES` gives it.
+    A source is a frozen dataclass, created by a function `from_...` that checks its arguments. SQL
+    calls that function under its name in `sql_file.SOURCES`.
     """
 
     is_stream: ClassVar[bool] = True

@@ -102,7 +102,7 @@ def from_table(
     key: str | None = None,
     **options: Any,
 ) -> TableSource:
-    """A compacted topic as a table: the last row of every key, without those that were deleted.
+    """A compacted topic as a table: the latest row of every key, without deleted ones.
 
     It is not a stream, but a table to join a stream with: every micro-batch sees its current rows.
     A pipeline stores the rows in its folder, and reads only newer records from the topic.
@@ -116,7 +116,7 @@ def _names_positions(options: Mapping[str, str]) -> bool:
 
 
 def newest_per_key(records: DataFrame) -> DataFrame:
-    """The last record of every key; deletes are among them, with NULL for a value.
+    """The latest record of every key, including deletes, which have NULL as value.
 
     Within a partition the offset decides. A key that is in several partitions, as it may be after
     partitions were added, is taken from where its record has the latest timestamp.

@@ -312,10 +312,10 @@ def from_topic(
     expect: Sequence[Expectation] = (),
     **options: Any,
 ) -> TopicSource:
-    """The records of a topic (or of several, with commas), each value decoded into columns.
+    """The records of a topic (or several, separated by commas), with values decoded into columns.
 
-    - `pattern`: `topic` is a regular expression, for all topics whose whole name matches, also for
-      those that are created later, which are read from their beginning.
+    - `pattern`: `topic` is a regular expression for the full names of topics. Topics that are
+      created later are included, and read from their beginning.
     - `schema`: Spark's DDL for JSON, an Avro schema or the path of one for `format="avro"`,
       `PATH:MESSAGE` for `format="protobuf"`, with the path of a descriptor file.
       Without it, the columns are those of the connector.
@@ -325,9 +325,9 @@ def from_topic(
     - `dead_letters`: the topic for records that can't be decoded; without it they are an error.
     - `skip_undecodable`: skip them instead, for example if another pipeline on the same topic sends
       them to its dead letters.
-    - `traces`: carry the trace headers of records to those that the pipeline makes of them.
+    - `traces`: pass the trace headers of records on to the records that the pipeline writes.
     - `expect`: rules for the rows (`expect`).
-    - `options`: more options of the connector; `__` stands for a dot.
+    - `options`: other options of the connector; `__` stands for a dot.
     """
     return TopicSource(
         topic,
