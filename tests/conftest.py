@@ -27,7 +27,7 @@ leave_bare_machine()
 _PROFILE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("all", **_PROFILE)
 # The same few examples every time: what a random one finds is found by `make test-all`.
-settings.register_profile("quick", max_examples=20, derandomize=True, database=None, **_PROFILE)
+settings.register_profile("quick", max_examples=10, derandomize=True, database=None, **_PROFILE)
 
 ELSEWHERE = os.environ.get("BARNABAS_TEST_BOOTSTRAP")
 

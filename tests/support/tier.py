@@ -93,6 +93,7 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_what_was_aborted_is_never_seen",
         "test_who_wants_stable_offsets_waits_for_the_transaction",
     ),
+    "test_wheel.py": (),
     # Every command of a page is a process.
     "examples/test_documents.py": (
         "test_every_snippet_about_clusters_runs_with_three_nodes[README.md]",
