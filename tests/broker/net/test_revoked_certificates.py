@@ -1,11 +1,15 @@
 """Revoked certificates on a node that runs: new connections are refused, open ones are closed."""
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from barnabas import Admin
+from barnabas.broker.net.listener import listeners_of
+from barnabas.broker.net.listener_tls import ListenerTls
+from barnabas.broker.settings.config import BrokerConfig
 from barnabas.embedded.ports import Ports
 from barnabas.errors import BarnabasError
 from barnabas.tls.contexts import client_context
@@ -92,6 +96,29 @@ def test_a_revoked_client_is_shut_out(node: Revoking) -> None:
     )
     assert "was revoked" in node.refusal(bob)
     assert not node.refusal(alice)
+
+
+def test_a_list_that_changes_during_a_handshake(tmp_path: Path) -> None:
+    """The handshake was begun with the former list, and must not outlive it."""
+    authority, crl = Authority(tmp_path), tmp_path / "crl.pem"
+    crl.write_text(authority.revoke())
+    config = BrokerConfig(
+        {
+            "listeners": "SSL://127.0.0.1:0",
+            "ssl.keystore.location": str(authority.issue("/CN=node").both),
+            "ssl.truststore.location": str(authority.certificate),
+            "ssl.crl.location": str(crl),
+        }
+    )
+    tls = ListenerTls(listeners_of(config)["SSL"])
+    begun_with = tls.accepting
+    people = [authority.issue(f"/CN={name}") for name in ("alice", "bob")]
+    alice, bob = (ssl.PEM_cert_to_DER_cert(each.certificate.read_text()) for each in people)
+    crl.write_text(authority.revoke(people[1]))
+    assert tls.admits(bob, begun_with)
+    tls.refresh()
+    assert not tls.admits(bob, begun_with)
+    assert tls.admits(alice, begun_with)
 
 
 def test_a_client_that_has_a_list_refuses_a_revoked_node(node: Revoking, tmp_path: Path) -> None:
