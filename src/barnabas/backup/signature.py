@@ -52,7 +52,7 @@ class SigningKey:
         if not self.has_signed(point):
             raise SignatureError(
                 f"the signature of {name} is wrong: it was changed, or signed with another key; "
-                "check the key file, and use another point if it is the right one"
+                "if the key file is the right one, restore another point with --point"
             )
 
 

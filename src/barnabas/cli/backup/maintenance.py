@@ -192,6 +192,8 @@ def _verify(place: str, number: int | None, key_file: Path | None, *, as_json: b
         )
         if key is None:
             say(_unchecked(found.signed, found.points))
+        elif found.signed:
+            say(f"{counted(found.signed, 'signature')} checked")
     return exit_codes.FAILURE if found.damages else exit_codes.OK
 
 
