@@ -48,6 +48,25 @@ def test_certificates_are_shown_renewed_and_added(commands: Cli, tmp_path: Path)
     assert "node.id=3\n" in settings
 
 
+def test_a_certificate_is_revoked(commands: Cli, tmp_path: Path) -> None:
+    folder = str(tmp_path / "security")
+    commands.ok("security", "init", folder, "--node", "1=host1", "--node", "2=host2")
+    settings = tmp_path / "security" / "node-1" / "server.properties"
+    location = f"ssl.crl.location={tmp_path / 'security' / 'node-1' / 'crl.pem'}\n"
+    assert location in settings.read_text()
+    said = commands.ok("security", "revoke", folder, "--node", "2")
+    assert "revoked CN=node-2, serial " in said
+    assert "Set ssl.crl.location" not in said
+    shown = commands.json("security", "show", folder)
+    assert [each["revoked"] for each in shown] == [False, False, True]
+    assert shown[2]["serial"] in said
+    assert [each["revoked"] for each in commands.json("security", "renew", folder)] == [False] * 2
+    settings.write_text(settings.read_text().replace(location, ""))
+    pem = str(tmp_path / "security" / "node-1" / "node.pem")
+    said = commands.ok("security", "revoke", folder, "--certificate", pem)
+    assert "Set ssl.crl.location to its path there in the settings of node 1." in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -56,6 +75,7 @@ def test_certificates_are_shown_renewed_and_added(commands: Cli, tmp_path: Path)
         (lambda folder: ["renew", folder], "security init"),
         (lambda folder: ["show", folder], "security init"),
         (lambda folder: ["add-node", folder, "--node", "4=d"], "security init"),
+        (lambda folder: ["revoke", folder, "--node", "1"], "security init"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(

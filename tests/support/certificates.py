@@ -72,3 +72,17 @@ class Authority:
         made = [self._directory / f"{stem}.{kind}" for kind in ("crt", "key", "pem")]
         made[2].write_text(made[1].read_text() + made[0].read_text())
         return Certificate(*made)
+
+    def revoke(self, *certificates: Certificate, days: int = 30) -> str:
+        """The CRL of this CA, in PEM format, with these certificates and those of earlier calls."""
+        name = self.certificate.stem
+        config, index, made = (self._directory / f"{name}.{end}" for end in ("cnf", "db", "crl"))
+        config.write_text(f"[ca]\ndefault_ca=d\n[d]\ndatabase={index.name}\ndefault_md=sha256\n")
+        index.touch()
+        common: tuple[str, ...] = ("ca", "-config", config.name, "-cert", self.certificate.name)
+        common += ("-keyfile", self._key.name)
+        for each in certificates:
+            openssl(*common, "-revoke", str(each.certificate), cwd=self._directory)
+        lasting = ("-crldays", str(days)) if days > 0 else ("-crlsec", "1")
+        openssl(*common, "-gencrl", *lasting, "-out", made.name, cwd=self._directory)
+        return made.read_text()

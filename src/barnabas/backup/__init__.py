@@ -13,6 +13,7 @@ belong to it: a later point names most of the files of the one before, and those
 
 store             a folder, or an object store, as the few things that are done with one
 manifest          what a point says, and its form as JSON
+signature         points that are signed with the operator's key
 points            points of a store: listed, read, written
 batch_reader      committed batches of a partition, as the cluster has them
 partition_backup  the data files of one partition

@@ -21,6 +21,7 @@ from barnabas.backup.cluster_state import is_kept, read_groups, read_state, want
 from barnabas.backup.manifest import PartitionData, Point, TopicData
 from barnabas.backup.partition_backup import PartitionBackup, PartitionSpan
 from barnabas.backup.points import previous_point, write_partial, write_point
+from barnabas.backup.signature import SignatureError, SigningKey
 from barnabas.backup.store import BackupStore
 from barnabas.backup.workers import run_workers
 from barnabas.client.admin.configs import ConfigEntry, ConfigSource, ResourceType, describe_configs
@@ -52,6 +53,8 @@ class CreateOptions:
     bytes_per_second: float | None = None
     full: bool = False
     """Copy everything again."""
+    key: SigningKey | None = None
+    """Signs the point."""
 
 
 Progress = Callable[[int, int, int], None]
@@ -82,7 +85,7 @@ class BackupRun:
 
     async def run(self) -> tuple[Point, str]:
         """Returns the point, and its name in the store."""
-        self._previous = await asyncio.to_thread(previous_point, self._store)
+        self._previous = await asyncio.to_thread(previous_point, self._store, self._options.key)
         point, cluster = self._point, self._cluster
         point.cluster_id = cluster.cluster_id or ""
         if self._previous is not None and self._previous.cluster_id != point.cluster_id:
@@ -90,6 +93,7 @@ class BackupRun:
                 f"{self._store.description} has backups of cluster {self._previous.cluster_id}, "
                 f"this is {point.cluster_id}; use another folder for each cluster"
             )
+        self._check_signature()
         await read_groups(cluster, point, self._options.groups)
         await read_state(cluster, point)
         spans = await self._spans()
@@ -104,7 +108,26 @@ class BackupRun:
             raise
         point.copied_bytes = sum(each.copied_bytes for each in self._copies.values())
         self._keep_offsets_within()
-        return point, await asyncio.to_thread(write_point, self._store, point)
+        return point, await asyncio.to_thread(write_point, self._store, point, self._options.key)
+
+    def _check_signature(self) -> None:
+        """A signature vouches for the files of earlier points too, so they have to be signed."""
+        previous, key = self._previous, self._options.key
+        if previous is None:
+            return
+        if key is None and previous.signature is not None:
+            raise InvalidArgument(
+                f"the last point in {self._store.description} is signed; sign this one too with "
+                "--key-file FILE, or use another folder"
+            )
+        if key is not None and not self._options.full and not key.has_signed(previous):
+            what = "is not signed"
+            if previous.signature is not None:
+                what = "was changed, or signed with another key"
+            raise SignatureError(
+                f"the last point in {self._store.description} {what}, so a signed one can't build "
+                "on it; copy everything again with --full"
+            )
 
     # -- what to copy --------------------------------------------------------------------------
 
@@ -248,7 +271,8 @@ class BackupRun:
         if any(each.copied_bytes for each in self._copies.values()):
             # Partitions that are not done are as old as the last point.
             at_ms = self._previous.created_at_ms + 1 if self._previous else self._started_at_ms
-            write_partial(self._store, replace(self._point, groups={}, created_at_ms=at_ms))
+            partial = replace(self._point, groups={}, created_at_ms=at_ms)
+            write_partial(self._store, partial, self._options.key)
 
     def _keep_offsets_within(self) -> None:
         """Take offsets back that are behind the data, of readers that read uncommitted records."""

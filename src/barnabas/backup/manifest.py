@@ -1,8 +1,9 @@
 """What a point of a backup says, and its form as JSON.
 
-    {"format": 1, "sha256": DIGEST, "point": {...}}
+    {"format": 1, "sha256": DIGEST, "hmac_sha256": SIGNATURE, "point": {...}}
 
-The digest is that of the point's JSON with sorted keys and without spaces.
+The digest is that of the point's JSON with sorted keys and without spaces. The signature is
+optional, and outside of the point because earlier releases accept no other fields there.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ from typing import Any
 from barnabas.errors import BarnabasError
 
 FORMAT = 1
+_SIGNATURE = "hmac_sha256"
 
 
 class BackupDamagedError(BarnabasError):
@@ -90,6 +92,8 @@ class Point:
     problems: list[str] = field(default_factory=list)
     copied_bytes: int = 0
     """What this run has copied; the rest was there."""
+    signature: str | None = None
+    """See `signature`; it is not part of what it signs."""
 
     @property
     def bytes(self) -> int:
@@ -111,8 +115,10 @@ class Point:
 
 def encode_point(point: Point) -> bytes:
     """The point as it is stored."""
-    body = asdict(point)
-    return json.dumps({"format": FORMAT, "sha256": _digest(body), "point": body}).encode()
+    stored = {"format": FORMAT, "sha256": _digest(point)}
+    if point.signature is not None:
+        stored[_SIGNATURE] = point.signature
+    return json.dumps({**stored, "point": _body(point)}).encode()
 
 
 def decode_point(content: bytes, name: str) -> Point:
@@ -120,19 +126,23 @@ def decode_point(content: bytes, name: str) -> Point:
     try:
         stored = json.loads(content)
         version, body, digest = stored["format"], stored["point"], stored["sha256"]
-    except (ValueError, KeyError, TypeError) as error:
+        signature = stored.get(_SIGNATURE)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BackupDamagedError(f"{name} is damaged: {error}") from error
     if version != FORMAT:
         raise BackupDamagedError(
             f"{name} has format {version}, this release reads {FORMAT}; use a newer release"
         )
-    if _digest(body) != digest:
+    if hashlib.sha256(_canonical(body)).hexdigest() != digest:
         raise BackupDamagedError(f"{name} is damaged: its checksum is wrong")
+    if not isinstance(signature, str | None):
+        raise BackupDamagedError(f"{name} is damaged: its signature is not a text")
     return Point(
         **{
             **body,
             "topics": {key: _topic(each) for key, each in body["topics"].items()},
             "groups": {key: _group(each) for key, each in body["groups"].items()},
+            "signature": signature,
         }
     )
 
@@ -153,8 +163,21 @@ def _group(body: dict[str, Any]) -> GroupData:
     return GroupData(**{**body, "offsets": offsets})
 
 
-def _digest(body: Any) -> str:
+def canonical_json(point: Point) -> bytes:
+    """All of a point but its signature, in the one form that is hashed and signed."""
     # By way of JSON, in which the keys of a dictionary are texts and a tuple is a list.
-    plain = json.loads(json.dumps(body))
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _canonical(json.loads(json.dumps(_body(point))))
+
+
+def _body(point: Point) -> dict[str, Any]:
+    body = asdict(point)
+    del body["signature"]
+    return body
+
+
+def _canonical(body: Any) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _digest(point: Point) -> str:
+    return hashlib.sha256(canonical_json(point)).hexdigest()

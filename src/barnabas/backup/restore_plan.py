@@ -36,6 +36,8 @@ class RestorePlan:
     """Groups, settings, ACLs and quotas are from here."""
     topics: dict[str, TopicData]
     partitions: dict[tuple[str, int], PlannedPartition]
+    points: list[Point]
+    """All points that something is taken from."""
 
     @property
     def bytes(self) -> int:
@@ -57,7 +59,7 @@ def _plan(point: Point, later: Point | None, at_ms: int | None) -> RestorePlan:
     topics = dict(point.topics)
     if later is not None:
         topics = {**later.topics, **topics}
-    plan = RestorePlan(point, topics, {})
+    plan = RestorePlan(point, topics, {}, [point] if later is None else [point, later])
     for name, topic in topics.items():
         after = None if later is None else later.topics.get(name)
         if after is not None and after.topic_id != topic.topic_id:

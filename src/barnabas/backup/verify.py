@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from barnabas.backup.manifest import BackupDamagedError, DataFile
 from barnabas.backup.points import point_names, read_point
+from barnabas.backup.signature import SignatureError, SigningKey
 from barnabas.backup.store import BackupStore
 from barnabas.records.batch import compute_crc
 from barnabas.records.decode import iter_batches
@@ -39,24 +40,33 @@ class Verified(NamedTuple):
     files: int
     bytes: int
     damages: list[Damage]
+    signed: int
+    """Points with a signature; it was checked if there was a key."""
 
 
 def verify(
     store: BackupStore,
     names: Collection[str] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
+    key: SigningKey | None = None,
 ) -> Verified:
-    """Read these points, or all, and each file once; `progress` hears bytes read and all bytes."""
+    """Read these points, or all, and each file once; `progress` hears bytes read and all bytes.
+
+    With a key, a point without a signature, or with a wrong one, is damaged.
+    """
     damages: list[Damage] = []
     files: dict[str, tuple[str, int, DataFile]] = {}
-    points = 0
+    points = signed = 0
     for name in point_names(store) if names is None else names:
         try:
             point = read_point(store, name)
-        except BackupDamagedError as error:
+            if key is not None:
+                key.check(point, "the point")
+        except (BackupDamagedError, SignatureError) as error:
             damages.append(Damage(name, str(error)))
             continue
         points += 1
+        signed += point.signature is not None
         files |= {each.name: (topic, index, each) for topic, index, each in point.files()}
     total = sum(each.bytes for _, _, each in files.values())
     done = 0
@@ -64,7 +74,7 @@ def verify(
         damages += _damages(store, topic, index, each)
         done += each.bytes
         progress(done, total)
-    return Verified(points, len(files), total, damages)
+    return Verified(points, len(files), total, damages, signed)
 
 
 def _damages(store: BackupStore, topic: str, index: int, file: DataFile) -> Iterator[Damage]:

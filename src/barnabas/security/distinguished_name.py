@@ -11,8 +11,7 @@ The input is the certificate in DER, of which TLS has verified the signature:
     subject         SEQUENCE OF SET OF SEQUENCE { type OBJECT IDENTIFIER, value string }
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from barnabas.security.der import Element, elements_of
 
 _KEYWORDS = {
     "2.5.4.3": "CN",
@@ -43,41 +42,22 @@ _SPECIAL = ',+"\\<>;'
 _LONG = 0x80
 
 
-class _Element(NamedTuple):
-    tag: int
-    content: bytes
-    encoded: bytes
-
-
 def subject_of(certificate: bytes) -> str:
     """The subject of a certificate in DER; empty if it has none. Raises `ValueError`."""
     try:
-        body = next(_elements(next(_elements(certificate)).content)).content
-        fields = [element for element in _elements(body) if element.tag != _VERSION]
+        body = next(elements_of(next(elements_of(certificate)).content)).content
+        fields = [element for element in elements_of(body) if element.tag != _VERSION]
         parts = [
-            "+".join(map(_attribute, _elements(part.content)))
-            for part in _elements(fields[_SUBJECT].content)
+            "+".join(map(_attribute, elements_of(part.content)))
+            for part in elements_of(fields[_SUBJECT].content)
         ]
     except (IndexError, StopIteration, UnicodeDecodeError) as error:
         raise ValueError("the certificate is malformed") from error
     return ",".join(reversed(parts))
 
 
-def _elements(data: bytes) -> Iterator[_Element]:
-    at = 0
-    while at < len(data):
-        start, tag, length = at, data[at], data[at + 1]
-        at += 2
-        if length & _LONG:
-            count = length & ~_LONG
-            length = int.from_bytes(data[at : at + count])
-            at += count
-        yield _Element(tag, data[at : at + length], data[start : at + length])
-        at += length
-
-
-def _attribute(element: _Element) -> str:
-    kind, value = _elements(element.content)
+def _attribute(element: Element) -> str:
+    kind, value = elements_of(element.content)
     oid = _oid(kind.content)
     if oid not in _KEYWORDS or value.tag not in _ENCODINGS:
         return f"{oid}=#{value.encoded.hex()}"

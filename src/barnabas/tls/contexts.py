@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from barnabas.tls.pem import with_line_ends
+from barnabas.tls.revocation_lists import read_lists
 from barnabas.tls.tls_files import Pem, TlsError, TlsFiles
 
 _MIN_VERSION = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -33,6 +34,8 @@ def server_context(files: TlsFiles, client_auth: ssl.VerifyMode) -> ssl.SSLConte
         raise TlsError(
             "ssl.client.auth needs the CA of the clients; set ssl.truststore.location to a PEM file"
         )
+    if files.revoked is not None:
+        _load_revoked(context, files.revoked)
     context.verify_mode = client_auth
     if client_auth is not ssl.CERT_NONE:
         # A resumed session would not show its certificate again, which may have expired meanwhile.
@@ -53,6 +56,8 @@ def client_context(files: TlsFiles, *, check_hostname: bool) -> ssl.SSLContext:
         context.load_default_certs()
     else:
         _load_trusted(context, files.trusted)
+    if files.revoked is not None:
+        _load_revoked(context, files.revoked)
     if files.certificate is not None:
         _load_certificate(context, files)
     return context
@@ -109,6 +114,17 @@ def _load_trusted(context: ssl.SSLContext, trusted: Pem) -> None:
         raise TlsError(f"{_name(trusted)}: no certificate in PEM format found") from None
     except OSError as error:
         raise TlsError(f"{_name(trusted)}: {error.strerror}") from None
+
+
+def _load_revoked(context: ssl.SSLContext, revoked: Pem) -> None:
+    """Check the certificate of each peer, not those of intermediate CAs."""
+    lists = Pem(revoked.setting, text=read_lists(revoked))
+    with _as_file(lists) as path:
+        try:
+            context.load_verify_locations(cafile=path)
+        except ssl.SSLError:
+            raise TlsError(f"{_name(revoked)}: a certificate revocation list is damaged") from None
+    context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
 
 
 def _name(pem: Pem) -> str:

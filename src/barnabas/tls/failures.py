@@ -2,9 +2,11 @@
 
 import ssl
 
+REVOKED = "its certificate was revoked"
 _THEIRS = {
     "TLSV1_ALERT_UNKNOWN_CA": "it does not trust the CA of this side's certificate",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "it says that this side's certificate has expired",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "it says that this side's certificate was revoked",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "it does not accept this side's certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "it does not accept this side's certificate",
     "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "it does not accept this side's certificate",
@@ -55,6 +57,13 @@ def is_about_certificates(error: BaseException) -> bool:
 
 def _certificate(error: ssl.SSLCertVerificationError) -> str:
     message = error.verify_message or str(error)
+    if "revoked" in message:
+        return REVOKED
+    if "CRL" in message:  # before the others: the words are the same for lists and certificates
+        return (
+            f"whether its certificate was revoked can't be checked ({message}); ssl.crl.location "
+            "needs a current list of each CA"
+        )
     if "expired" in message:
         return "its certificate has expired"
     if "not yet valid" in message:

@@ -30,12 +30,15 @@ class ReloadingContext:
         """Why, as the log has it already."""
         self.current = make(files)
 
-    def refresh(self, files: TlsFiles | None = None) -> None:
-        """Make a new context if a file or (with `files`) a setting has changed."""
+    def refresh(self, files: TlsFiles | None = None) -> bool:
+        """Make a new context if a file or (with `files`) a setting has changed.
+
+        Returns whether there is a new one.
+        """
         files = files or self._files
         seen = files.fingerprint()
         if seen == self._seen and files == self._files and not self._must_retry:
-            return
+            return False
         if not self._must_retry:
             self._failure = ""
         self._seen, self._files = seen, files
@@ -47,5 +50,6 @@ class ReloadingContext:
             if str(error) != self._failure:
                 self._failure = str(error)
                 logger.error("%s goes on with its former certificates: %s", self._what, error)
-        else:
-            logger.info("%s uses new certificates from now on", self._what)
+            return False
+        logger.info("%s uses new certificates from now on", self._what)
+        return True

@@ -1,4 +1,7 @@
-"""Where the certificate, its key and the trusted certificates are: in files, or given as text."""
+"""Where the certificate, its key, the trusted certificates and the revoked ones are.
+
+In files, or given as text.
+"""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +36,13 @@ class TlsFiles:
     trusted: Pem | None = None
     """Certificates of CAs."""
     versions: tuple[str, ...] = VERSIONS
+    revoked: Pem | None = None
+    """Certificate revocation lists (CRLs) of these CAs; None: nothing is checked."""
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files, to notice when one is replaced."""
-        given = (self.certificate, self.key, self.trusted)
+        given = (self.certificate, self.key, self.trusted, self.revoked)
         return tuple(each.path for each in given if each is not None and each.path is not None)
 
     def fingerprint(self) -> tuple[tuple[int, int, int], ...]:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.security.setup.cluster_files import ClusterFiles, NodeHosts, SetupError
+from barnabas.tls.contexts import client_context, server_context
+from barnabas.tls.tls_files import Pem, TlsFiles
+from tests.tls.test_contexts import shake
 
 NODES = [NodeHosts(1, ("host1", "127.0.0.1")), NodeHosts(2, ("host2", "::1"))]
 SECRET = {"ca.key", "admin.properties", "node.pem", "cluster.secret", "users"}
@@ -50,7 +53,7 @@ def test_only_the_owner_reads_what_is_secret(files: ClusterFiles) -> None:
             is_private = not stat.S_IMODE(path.stat().st_mode) & 0o077
             assert is_private == (path.name in SECRET), path
             seen.add(path.name)
-    assert seen == SECRET | {"ca.pem"}
+    assert seen == SECRET | {"ca.pem", "crl.pem"}
 
 
 def test_a_folder_of_a_node_suffices_for_it(files: ClusterFiles) -> None:
@@ -96,3 +99,64 @@ def test_a_folder_without_a_key_says_so(files: ClusterFiles) -> None:
     (files.folder / "ca.key").write_text("no key")
     with pytest.raises(SetupError, match="can't be used"):
         files.renew()
+
+
+def accepts(files: ClusterFiles, node_id: int, client_id: int) -> bool:
+    """Whether a node accepts a client that shows the certificate of another one."""
+    settings = files.node_settings(node_id)
+    server_files = TlsFiles(
+        Pem("k", settings["ssl.keystore.location"]),
+        trusted=Pem("t", settings["ssl.truststore.location"]),
+        revoked=Pem("r", settings["ssl.crl.location"]),
+    )
+    client_files = TlsFiles(
+        Pem("k", str(files.certificate_file(client_id))), trusted=Pem("t", str(files.ca_file))
+    )
+    server = server_context(server_files, ssl.CERT_REQUIRED)
+    client = client_context(client_files, check_hostname=False)
+    return shake(server, client)["server"] is None
+
+
+def test_revoked_certificates_are_refused_and_stay_so(files: ClusterFiles, tmp_path: Path) -> None:
+    assert accepts(files, 1, 2)
+    stolen = tmp_path / "stolen.pem"
+    stolen.write_bytes(files.certificate_file(2).read_bytes())
+    (facts,) = files.revoke([2], [])
+    assert facts.subject == "CN=node-2"
+    assert files.revoked() == {facts.serial}
+    assert not accepts(files, 1, 2)
+    assert accepts(files, 2, 1)
+    files.renew()
+    assert accepts(files, 1, 2)
+    (other,) = files.revoke([], [files.certificate_file(1)])
+    files.revoke([], [stolen])
+    assert files.revoked() == {facts.serial, other.serial}
+    files.add(NodeHosts(3, ("host3",)))
+    assert accepts(files, 3, 2)
+    assert not accepts(files, 3, 1)
+    files.certificate_file(2).write_bytes(stolen.read_bytes())
+    assert not accepts(files, 3, 2)
+
+
+def test_what_can_not_be_revoked(files: ClusterFiles, tmp_path: Path) -> None:
+    other = ClusterFiles(tmp_path / "other")
+    other.make(NODES)
+    before = files.crl_file.read_bytes()
+    with pytest.raises(SetupError, match=r"CN=node-1 is not signed by this CA"):
+        files.revoke([], [other.certificate_file(1)])
+    with pytest.raises(SetupError, match="can't be read"):
+        files.revoke([7], [])
+    assert files.crl_file.read_bytes() == before
+    files.crl_file.write_bytes(other.crl_file.read_bytes())
+    with pytest.raises(SetupError, match="the revocation list is not signed by this CA"):
+        files.revoke([1], [])
+
+
+def test_a_folder_of_an_earlier_release(files: ClusterFiles) -> None:
+    """It had no revocation lists; a node is not told to read one that is not there."""
+    for path in files.folder.rglob("crl.pem"):
+        path.unlink()
+    assert "ssl.crl.location" not in files.node_settings(1)
+    assert files.revoked() == set()
+    files.revoke([2], [])
+    assert not accepts(files, 1, 2)

@@ -2,7 +2,9 @@
 
 import logging
 import ssl
+from collections.abc import Hashable, Mapping
 from functools import partial
+from typing import Protocol, TypeVar
 
 from barnabas.broker.net.listener import Listener
 from barnabas.broker.settings.component_settings import TlsSettings
@@ -10,17 +12,30 @@ from barnabas.broker.settings.config import ConfigError
 from barnabas.security.distinguished_name import subject_of
 from barnabas.security.principal import ANONYMOUS, USER, Principal
 from barnabas.security.principal_rules import PrincipalRules
+from barnabas.security.revocation import certificate_id, revoked_ids
 from barnabas.tls.contexts import client_context, server_context
+from barnabas.tls.failures import REVOKED
 from barnabas.tls.reloading import ReloadingContext
+from barnabas.tls.revocation_lists import read_lists
 from barnabas.tls.tls_files import Pem, TlsError, TlsFiles
 
 logger = logging.getLogger(__name__)
 
+ConnectionT = TypeVar("ConnectionT")
+
+_CRL = "ssl.crl.location"
 _CLIENT_AUTH = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
+
+
+class ShownCertificate(Hashable, Protocol):
+    """An open connection whose client has shown a certificate."""
+
+    def give_up(self, why: str) -> None:
+        """Log why, and close it."""
 
 
 class ListenerTls:
@@ -32,6 +47,10 @@ class ListenerTls:
         self.listener = listener
         self._refused = ""
         """Why changed settings can't be used, as the log has it already."""
+        self._shown: dict[ShownCertificate, bytes] = {}
+        """Open connections of clients with a certificate."""
+        self._lists = ""
+        """Revocation lists in PEM format."""
         settings = listener.settings(TlsSettings)
         files = _files(settings)
         what = f"listener {listener.name}"
@@ -48,6 +67,7 @@ class ListenerTls:
             raise ConfigError(f"{what}: can't load its certificates: {error}") from None
         except ValueError as error:
             raise ConfigError(f"ssl.principal.mapping.rules: {error}") from None
+        self._close_revoked(files)
 
     @property
     def accepting(self) -> ssl.SSLContext:
@@ -71,8 +91,43 @@ class ListenerTls:
                 self._refused = str(error)
                 logger.error("listener %s: %s", self.listener.name, error)
             return
-        self._accepting.refresh(files)
+        if self._accepting.refresh(files):
+            self._close_revoked(files)
         self._connecting.refresh(files)
+
+    def admits(self, certificate: bytes, context: ssl.SSLContext) -> bool:
+        """Whether a certificate (in DER) that was verified with this context still is good.
+
+        Revocation lists may have changed while the handshake was under way.
+        """
+        return context is self.accepting or not self._revoked({None: certificate})
+
+    def opened(self, connection: ShownCertificate, certificate: bytes) -> None:
+        """A client has shown this certificate."""
+        self._shown[connection] = certificate
+
+    def closed(self, connection: ShownCertificate) -> None:
+        """Also for a connection without a certificate."""
+        self._shown.pop(connection, None)
+
+    def _close_revoked(self, files: TlsFiles) -> None:
+        """Close connections that new lists refuse: handshakes check only new ones."""
+        try:
+            self._lists = "" if files.revoked is None else read_lists(files.revoked)
+        except TlsError as error:  # replaced again since the context was made
+            logger.error("listener %s: %s", self.listener.name, error)
+        for connection in self._revoked(self._shown):
+            connection.give_up(REVOKED)
+
+    def _revoked(self, certificates: Mapping[ConnectionT, bytes]) -> list[ConnectionT]:
+        if not certificates or not self._lists:
+            return []
+        try:
+            revoked = revoked_ids(self._lists)
+            return [key for key, each in certificates.items() if certificate_id(each) in revoked]
+        except ValueError as error:  # OpenSSL could read it
+            logger.error("listener %s: %s", self.listener.name, error)
+            return []
 
     def principal(self, certificate: bytes | None) -> Principal:
         """Who the client with this certificate (in DER) is. Raises `ValueError`."""
@@ -98,6 +153,7 @@ def _files(settings: TlsSettings) -> TlsFiles:
             ("ssl.truststore.certificates", settings.truststore_certificates),
         ),
         tuple(settings.enabled_protocols.split(",")),
+        Pem(_CRL, settings.crl_location) if settings.crl_location else None,
     )
 
 

@@ -24,7 +24,7 @@ from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.foreign_protocol import not_tls
 from barnabas.broker.net.listener_tls import ListenerTls
 from barnabas.security.address import canonical_address
-from barnabas.tls.failures import why_handshake_failed
+from barnabas.tls.failures import REVOKED, why_handshake_failed
 from barnabas.wire.primitives import Buffer
 
 _RECEIVED_BYTES = 64 * 1024
@@ -105,6 +105,7 @@ class TlsConnection(BufferedProtocol):
         limits = self._acceptor.limits
         limits.handshakes.end(self)
         if self._app is not None:
+            self._acceptor.tls.closed(self)
             self._app.connection_lost(exc)
         elif self._ssl is not None:  # a handshake that was not completed counts as well
             limits.rates.connected(self.host)
@@ -149,6 +150,7 @@ class TlsConnection(BufferedProtocol):
     # -- the handshake ---------------------------------------------------------------------------
 
     def give_up(self, why: str) -> None:
+        """Close it, also after the handshake: the certificate was revoked since."""
         if self._ssl is not None:
             self._say(why)
         self.abort()
@@ -184,10 +186,16 @@ class TlsConnection(BufferedProtocol):
             return
         self._acceptor.limits.handshakes.end(self)
         try:
-            principal = self._acceptor.tls.principal(self._ssl.getpeercert(binary_form=True))
+            certificate = self._ssl.getpeercert(binary_form=True)
+            principal = self._acceptor.tls.principal(certificate)
         except ValueError as error:
             self._refuse(str(error))
             return
+        if certificate is not None:
+            if not self._acceptor.tls.admits(certificate, self._ssl.context):
+                self._refuse(REVOKED)
+                return
+            self._acceptor.tls.opened(self, certificate)
         self._flush()
         app = self._acceptor.new_connection()
         if not self._acceptor.tls.listener.protocol.has_sasl:  # else signing in says who it is

@@ -66,6 +66,7 @@ class TlsSettings:
     key_password: str | None = _setting("ssl.key.password")
     truststore_location: str | None = _setting("ssl.truststore.location")
     truststore_certificates: str | None = _setting("ssl.truststore.certificates")
+    crl_location: str | None = _setting("ssl.crl.location")
     enabled_protocols: str = _setting("ssl.enabled.protocols")
     client_auth: str = _setting("ssl.client.auth")
     principal_mapping_rules: str = _setting("ssl.principal.mapping.rules")

@@ -73,6 +73,14 @@ TLS_CONFIGS = (
         "CAs in PEM format, in place of ssl.truststore.location",
     ),
     _of_listener(
+        "ssl.crl.location",
+        _STRING,
+        None,
+        "PEM file with certificate revocation lists (CRLs), one for each CA: a revoked certificate "
+        "of a client or another node is refused. It may be replaced at any time",
+        dynamic=True,
+    ),
+    _of_listener(
         "ssl.enabled.protocols",
         _LIST,
         ",".join(VERSIONS),

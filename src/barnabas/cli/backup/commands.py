@@ -2,7 +2,7 @@
 
 import typer
 
-from barnabas.cli.backup import create, maintenance, restore
+from barnabas.cli.backup import create, key_file, maintenance, restore
 
 app = typer.Typer(
     no_args_is_help=True, help="Copy a cluster into a folder or object store, and restore it."
@@ -14,6 +14,7 @@ app.command("restore", epilog=restore.EPILOG)(restore.restore)
 app.command("prune", epilog="Example: barnabas backup prune /backups/orders --keep 30")(
     maintenance.prune
 )
+app.command("keygen", epilog="Example: barnabas backup keygen ~/backup.key")(key_file.keygen)
 
 
 @app.callback()

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.backup.arguments import Groups, Place, Rate, Topics, check_patterns
+from barnabas.cli.backup.key_file import SignWith, read_key
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import Session, cluster_command
 from barnabas.cli.base.output import print_json, say
@@ -24,12 +25,15 @@ async def create(
     full: Annotated[
         bool, typer.Option("--full", help="Copy everything again, not only what is new.")
     ] = False,
+    key_file: SignWith = None,
 ) -> int:
     """Copy topics, groups' offsets, settings, ACLs and quotas.
 
     A further run into the same place copies only what is new, and adds a point to which the
     cluster can be restored. An interrupted run leaves the points that were there, and the next one
     continues it. The exit code is 1 if something could not be copied.
+
+    With --key-file, the point is signed, and the one that it builds on has to be.
     """
     from asyncio import CancelledError
 
@@ -42,7 +46,7 @@ async def create(
     def show(copied: int, done: int, total: int) -> None:
         line.show(f"copied {human_size(copied)}, {done} of {total} partitions done")
 
-    options = CreateOptions(topic or (), group or (), rate, full)
+    options = CreateOptions(topic or (), group or (), rate, full, read_key(key_file, place))
     store = open_store(place)
     async with session.connect() as cluster:
         try:
@@ -57,6 +61,7 @@ async def create(
         print_json(
             {
                 "point": name,
+                "signed": key_file is not None,
                 "created_at_ms": point.created_at_ms,
                 "topics": len(point.topics),
                 "groups": len(point.groups),

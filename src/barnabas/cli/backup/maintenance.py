@@ -1,10 +1,12 @@
 """`barnabas backup show`, `verify` and `prune`: no cluster is needed."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from barnabas.cli.backup.arguments import Place, chosen
+from barnabas.cli.backup.key_file import CheckWith, read_key
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
 from barnabas.cli.base.output import print_json, print_line, print_table, say
@@ -61,6 +63,7 @@ def _show_points(points: "list[Point]", *, as_json: bool) -> None:
                     "bytes": each.bytes,
                     "copied_bytes": each.copied_bytes,
                     "problems": each.problems,
+                    "signed": each.signature is not None,
                 }
                 for number, each in enumerate(points, 1)
             ]
@@ -76,11 +79,23 @@ def _show_points(points: "list[Point]", *, as_json: bool) -> None:
             human_size(each.bytes),
             human_size(each.copied_bytes),
             len(each.problems),
+            "no" if each.signature is None else "yes",
         )
         for number, each in enumerate(points, 1)
     ]
     print_table(
-        ("point", "created", "topics", "groups", "records", "size", "copied", "problems"), rows
+        (
+            "point",
+            "created",
+            "topics",
+            "groups",
+            "records",
+            "size",
+            "copied",
+            "problems",
+            "signed",
+        ),
+        rows,
     )
 
 
@@ -124,28 +139,30 @@ def verify(
     ctx: typer.Context,
     place: Place,
     point: Number = None,
+    key_file: CheckWith = None,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Read all files of a backup and compare their checksums.
 
     Each damaged file is named, with the offsets that are affected. The exit code is 1 if there is
-    any.
+    any. With --key-file, this includes points that are not signed with this key.
     """
     before = common_options(ctx)
     exit_with(
-        lambda: _verify(place, point, as_json=as_json or before.as_json),
+        lambda: _verify(place, point, key_file, as_json=as_json or before.as_json),
         verbose=verbose or before.verbose,
     )
 
 
-def _verify(place: str, number: int | None, *, as_json: bool) -> int:
+def _verify(place: str, number: int | None, key_file: Path | None, *, as_json: bool) -> int:
     from barnabas.backup.points import NoBackupError, point_names
     from barnabas.backup.store import open_store
     from barnabas.backup.verify import verify
     from barnabas.cli.base.command import UsageError
     from barnabas.cli.base.progress import ProgressLine
 
+    key = read_key(key_file, place)
     store = open_store(place)
     names = point_names(store)
     if not names:
@@ -159,6 +176,7 @@ def _verify(place: str, number: int | None, *, as_json: bool) -> int:
         store,
         names,
         lambda done, total: line.show(f"read {human_size(done)} of {human_size(total)}"),
+        key,
     )
     line.end()
     if as_json:
@@ -172,7 +190,17 @@ def _verify(place: str, number: int | None, *, as_json: bool) -> int:
             f"{human_size(found.bytes)}: "
             + (f"{len(found.damages)} damaged" if found.damages else "all sound")
         )
+        if key is None:
+            say(_unchecked(found.signed, found.points))
+        elif found.signed:
+            say(f"{counted(found.signed, 'signature')} checked")
     return exit_codes.FAILURE if found.damages else exit_codes.OK
+
+
+def _unchecked(signed: int, points: int) -> str:
+    if signed:
+        return f"{counted(signed, 'signature')} not checked; check with --key-file FILE"
+    return f"{counted(points, 'point')} not signed: checksums find damage, not deliberate changes"
 
 
 def prune(

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.backup.arguments import Groups, Place, Rate, Topics, check_patterns, chosen
+from barnabas.cli.backup.key_file import CheckWith, read_key
 from barnabas.cli.base.command import Session, UsageError, cluster_command
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.progress import ProgressLine
@@ -46,28 +47,44 @@ async def restore(
         typer.Option("--allow-existing", help="Restore into a cluster that has other topics."),
     ] = False,
     rate: Rate = None,
+    key_file: CheckWith = None,
+    unverified: Annotated[
+        bool, typer.Option("--unverified", help="Restore a signed backup without its key.")
+    ] = False,
 ) -> None:
     """Restore topics, groups' offsets, settings, ACLs and quotas.
 
     The target has to be empty. Records get offsets from 0 on without gaps, and the offsets of
     groups are translated. With --topic or --prefix, settings of brokers, ACLs and quotas are left
-    out.
+    out. With --key-file, a backup that is not signed with this key is refused.
     """
     import time
     from asyncio import CancelledError
 
-    from barnabas.backup.points import read_points
+    from barnabas.backup.points import point_name, read_points
     from barnabas.backup.restore import RestoreOptions, RestoreRun
     from barnabas.backup.restore_plan import plan_restore
+    from barnabas.backup.signature import check_before_restore
     from barnabas.backup.store import open_store
     from barnabas.cli.base.times import parse_time
 
     check_patterns(topic, group)
     if at is not None and point is not None:
         raise UsageError("give either --at or --point")
+    if key_file is not None and unverified:
+        raise UsageError("give either --key-file or --unverified")
+    key = read_key(key_file, place)
     at_ms = None if at is None else parse_time(at, time.time_ns() // 1_000_000)
     store = open_store(place)
     plan = plan_restore(chosen(read_points(store), point), at_ms)
+    used = {point_name(each): each for each in plan.points}
+    check_before_restore(used, key, unverified=unverified)
+    if key is None:
+        say(
+            f"warning: not verified: anyone who can write to {store.description} may have changed "
+            f"records, settings, {counted(len(plan.point.acls), 'ACL')} and "
+            f"{counted(len(plan.point.quotas), 'quota')}; sign backups with --key-file"
+        )
     options = RestoreOptions(
         topic or (), group or (), prefix, replication_factor, resume, allow_existing, rate
     )

@@ -1,12 +1,19 @@
 """`barnabas security`: certificates and the first administrator of a secured cluster."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.command import AsJson, CommandError, Verbose, common_options, exit_with
+from barnabas.cli.base.command import (
+    AsJson,
+    CommandError,
+    UsageError,
+    Verbose,
+    common_options,
+    exit_with,
+)
 from barnabas.cli.base.output import print_json, print_line, print_table
 from barnabas.cli.base.properties import read_properties
 from barnabas.cli.security.node_hosts import parse_nodes, server_settings, voters_of
@@ -15,8 +22,9 @@ if TYPE_CHECKING:
     from barnabas.security.setup.certificates import CertificateFacts
     from barnabas.security.setup.cluster_files import ClusterFiles
 
-_HELP = "Make and renew certificates, and a first administrator."
+_HELP = "Make, renew and revoke certificates; make an administrator."
 _VOTERS = "controller.quorum.voters"
+_CRL = "ssl.crl.location"
 _DEFAULT_DAYS = 365
 
 app = typer.Typer(no_args_is_help=True, help=_HELP)
@@ -47,7 +55,7 @@ InstalledAt = Annotated[
 
 @app.callback()
 def security() -> None:
-    """Make and renew certificates, and a first administrator."""
+    """Make, renew and revoke certificates; make an administrator."""
 
 
 @app.command(
@@ -121,7 +129,46 @@ def renew(
 
     def run(files: "ClusterFiles") -> None:
         _check(files)
-        _show(_by_node(files.renew(days)), as_json=as_json or common_options(ctx).as_json)
+        found = _by_node(files.renew(days))
+        _show(found, files.revoked(), as_json=as_json or common_options(ctx).as_json)
+
+    _with_files(ctx, folder, run, verbose=verbose)
+
+
+@app.command("revoke", epilog="Example: barnabas security revoke ./security --node 2")
+def revoke(
+    ctx: typer.Context,
+    folder: Folder,
+    node: Annotated[
+        list[int] | None,
+        typer.Option("--node", metavar="ID", help="Node whose certificate was lost or stolen."),
+    ] = None,
+    certificate: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--certificate", metavar="FILE", help="PEM file with a certificate that the CA signed."
+        ),
+    ] = None,
+    verbose: Verbose = False,
+) -> None:
+    """Revoke certificates: add them to the revocation list of the CA, crl.pem.
+
+    A node that runs refuses them within two seconds of having the new file, and closes the
+    connections of clients that have shown one. A node whose certificate is revoked needs a new one:
+    `renew`, after this.
+    """
+
+    def run(files: "ClusterFiles") -> None:
+        _check(files)
+        if not node and not certificate:
+            raise UsageError("give what to revoke: --node ID or --certificate FILE")
+        for each in files.revoke(node or [], certificate or []):
+            print_line(f"revoked {each.subject}, serial {each.serial}")
+        print_line(f"Copy {files.crl_file} to each machine, in place of the node's crl.pem.")
+        for each_id in files.node_ids:
+            settings = files.node_folder(each_id) / "server.properties"
+            if settings.exists() and _CRL not in read_properties(settings, "the node's settings,"):
+                print_line(f"Set {_CRL} to its path there in the settings of node {each_id}.")
 
     _with_files(ctx, folder, run, verbose=verbose)
 
@@ -134,10 +181,8 @@ def show(
 
     def run(files: "ClusterFiles") -> None:
         _check(files)
-        found = {"CA": files.authority()}
-        _show(
-            found | _by_node(files.certificates()), as_json=as_json or common_options(ctx).as_json
-        )
+        found = {"CA": files.authority()} | _by_node(files.certificates())
+        _show(found, files.revoked(), as_json=as_json or common_options(ctx).as_json)
 
     _with_files(ctx, folder, run, verbose=verbose)
 
@@ -171,7 +216,9 @@ def _say_next(files: "ClusterFiles", node_ids: list[int], installed_at: Path | N
         print_line(f"  {here}: barnabas server --config {target / 'server.properties'}")
 
 
-def _show(found: "Mapping[str, CertificateFacts]", *, as_json: bool) -> None:
+def _show(
+    found: "Mapping[str, CertificateFacts]", revoked: Container[str], *, as_json: bool
+) -> None:
     if as_json:
         print_json(
             [
@@ -181,14 +228,23 @@ def _show(found: "Mapping[str, CertificateFacts]", *, as_json: bool) -> None:
                     "hosts": list(each.hosts),
                     "expires": each.expires.isoformat(),
                     "days_left": each.days_left,
+                    "serial": each.serial,
+                    "revoked": each.serial in revoked,
                 }
                 for name, each in found.items()
             ]
         )
         return
-    columns = ("of", "subject", "hosts", "expires", "days left")
+    columns = ("of", "subject", "hosts", "expires", "days left", "revoked")
     rows = [
-        (name, each.subject, ", ".join(each.hosts) or None, f"{each.expires:%F}", each.days_left)
+        (
+            name,
+            each.subject,
+            ", ".join(each.hosts) or None,
+            f"{each.expires:%F}",
+            each.days_left,
+            "yes" if each.serial in revoked else "no",
+        )
         for name, each in found.items()
     ]
     print_table(columns, rows)

@@ -19,6 +19,7 @@ _KEYS = ("ssl.key.location",)
 _KEY_TEXTS = ("ssl.key.pem", "ssl.keystore.key")
 _TRUSTED = ("ssl.ca.location", "ssl.truststore.location")
 _TRUSTED_TEXTS = ("ssl.ca.pem", "ssl.truststore.certificates")
+_CRL = "ssl.crl.location"
 _TYPES = ("ssl.keystore.type", "ssl.truststore.type")
 _PROTOCOL = "security.protocol"
 _IDENTIFICATION = "ssl.endpoint.identification.algorithm"
@@ -51,6 +52,7 @@ SECURITY_SETTINGS = frozenset(
         *_KEY_TEXTS,
         *_TRUSTED,
         *_TRUSTED_TEXTS,
+        _CRL,
         *_TYPES,
         *_MECHANISMS,
         _PROTOCOL,
@@ -175,6 +177,7 @@ def _tls(settings: Mapping[str, str]) -> TlsFiles:
         _pem(settings, _KEYS, _KEY_TEXTS),
         settings.get("ssl.key.password"),
         _pem(settings, _TRUSTED, _TRUSTED_TEXTS),
+        revoked=Pem(_CRL, settings[_CRL]) if settings.get(_CRL) else None,
     )
     if files.key is not None and files.certificate is None:
         raise InvalidArgument(f"{files.key.setting} needs {_CERTIFICATES[0]}, its certificate")

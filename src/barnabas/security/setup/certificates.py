@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 try:
     from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -30,6 +31,8 @@ class CertificateFacts:
     subject: str
     hosts: tuple[str, ...]
     expires: datetime
+    serial: str
+    """In hexadecimal digits, as OpenSSL shows it."""
 
     @property
     def days_left(self) -> int:
@@ -89,6 +92,45 @@ class Authority:
         )
         return _key_pem(key) + certificate.public_bytes(serialization.Encoding.PEM)
 
+    def revoke(self, certificates: Sequence[bytes], before: bytes | None = None) -> bytes:
+        """A revocation list with these certificates, and those of the list `before`.
+
+        It is valid as long as the CA: TLS refuses everybody once a list has expired, and a private
+        CA is not there to sign one every week. Raises `ValueError`.
+        """
+        now = datetime.now(UTC)
+        revoked, number = {}, 1
+        if before is not None:
+            old = x509.load_pem_x509_crl(before)
+            if not old.is_signature_valid(self._key.public_key()):
+                raise ValueError("the revocation list is not signed by this CA")
+            revoked = {each.serial_number: each for each in old}
+            number += old.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
+        for pem in certificates:
+            certificate = x509.load_pem_x509_certificates(pem)[0]
+            try:
+                certificate.verify_directly_issued_by(self._certificate)
+            except (ValueError, TypeError, InvalidSignature) as error:
+                name = certificate.subject.rfc4514_string()
+                raise ValueError(f"{name} is not signed by this CA") from error
+            entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number)
+            made = entry.revocation_date(now).build()
+            revoked.setdefault(certificate.serial_number, made)
+        building = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self._certificate.subject)
+            .last_update(now - _CLOCKS_DIFFER)
+            .next_update(self._certificate.not_valid_after_utc)
+            .add_extension(x509.CRLNumber(number), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+                critical=False,
+            )
+        )
+        for each in revoked.values():
+            building = building.add_revoked_certificate(each)
+        return building.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
 
 def facts_of(pem: bytes) -> CertificateFacts:
     """Of the first certificate in a file, which may begin with a key. Raises `ValueError`."""
@@ -101,8 +143,16 @@ def facts_of(pem: bytes) -> CertificateFacts:
         addresses = names.get_values_for_type(x509.IPAddress)
         hosts = (*names.get_values_for_type(x509.DNSName), *map(str, addresses))
     return CertificateFacts(
-        certificate.subject.rfc4514_string(), hosts, certificate.not_valid_after_utc
+        certificate.subject.rfc4514_string(),
+        hosts,
+        certificate.not_valid_after_utc,
+        f"{certificate.serial_number:X}",
     )
+
+
+def revoked_serials(revocation_list: bytes) -> set[str]:
+    """As in `CertificateFacts`. Raises `ValueError`."""
+    return {f"{each.serial_number:X}" for each in x509.load_pem_x509_crl(revocation_list)}
 
 
 def _begun(

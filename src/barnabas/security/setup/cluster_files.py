@@ -1,9 +1,10 @@
 """The files of a secured cluster: made once, kept with the cluster.
 
     ca.pem, ca.key      the private CA; who has the key can make certificates that all nodes trust
+    crl.pem             its revocation list
     admin.properties    how the first administrator connects
     node-1/             what the first node needs: server.properties, node.pem, ca.pem,
-                        cluster.secret, users
+                        crl.pem, cluster.secret, users
 
 A node's folder holds nothing that another machine does not need, so that it can be copied there.
 Only their owner can read the files that are secret.
@@ -23,12 +24,13 @@ from barnabas.security.setup.certificates import (
     Authority,
     CertificateFacts,
     facts_of,
+    revoked_serials,
 )
 
 ADMINISTRATOR = "admin"
 ADMINISTRATOR_FILE = "admin.properties"
 SERVER_FILE = "server.properties"
-_CA, _CA_KEY = "ca.pem", "ca.key"
+_CA, _CA_KEY, _CRL = "ca.pem", "ca.key", "crl.pem"
 _CERTIFICATE, _SECRET, _USERS = "node.pem", "cluster.secret", "users"
 _NODE = re.compile(r"node-(\d+)")
 _MECHANISM = ScramMechanism.SCRAM_SHA_512
@@ -66,6 +68,10 @@ class ClusterFiles:
         return self.folder / _CA
 
     @property
+    def crl_file(self) -> Path:
+        return self.folder / _CRL
+
+    @property
     def node_ids(self) -> list[int]:
         """The nodes that have a folder."""
         found = (_NODE.fullmatch(each.name) for each in self.folder.iterdir())
@@ -89,6 +95,8 @@ class ClusterFiles:
         salt = secrets.token_bytes(SALT_BYTES)
         user = initial_user(_MECHANISM, ADMINISTRATOR, password, salt)
         secret = secrets.token_urlsafe(32)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _write(self.crl_file, authority.revoke([]), is_secret=False)
         for node in nodes:
             self._make_node(authority, node, {_SECRET: secret, _USERS: user})
         _write(self.folder / _CA_KEY, authority.key)
@@ -112,6 +120,8 @@ class ClusterFiles:
         for name, text in shared.items():
             _write(folder / name, f"{text}\n".encode())
         _write(folder / _CA, authority.certificate, is_secret=False)
+        # From the beginning, so that no setting has to change on the day that one is lost.
+        _write(folder / _CRL, self._revocation_list() or authority.revoke([]), is_secret=False)
         self._issue(authority, node, NODE_DAYS)
 
     def _issue(self, authority: Authority, node: NodeHosts, days: int) -> None:
@@ -125,6 +135,31 @@ class ClusterFiles:
             self._issue(authority, NodeHosts(node_id, facts.hosts), days)
         return self.certificates()
 
+    def revoke(self, node_ids: Sequence[int], files: Sequence[Path]) -> list[CertificateFacts]:
+        """Revoke the certificates of nodes, and those in files. Raises `SetupError`."""
+        authority = self._authority()
+        paths = [*map(self.certificate_file, node_ids), *files]
+        facts = [self._facts(path) for path in paths]
+        try:
+            made = authority.revoke([path.read_bytes() for path in paths], self._revocation_list())
+        except (OSError, ValueError) as error:
+            raise SetupError(f"nothing was revoked: {error}") from error
+        for folder in (self.folder, *map(self.node_folder, self.node_ids)):
+            _write(folder / _CRL, made, is_secret=False)
+        return facts
+
+    def revoked(self) -> set[str]:
+        """Serial numbers of the certificates that were revoked. Raises `SetupError`."""
+        found = self._revocation_list()
+        try:
+            return set() if found is None else revoked_serials(found)
+        except ValueError as error:
+            raise SetupError(f"{self.crl_file} can't be read: {error}") from error
+
+    def _revocation_list(self) -> bytes | None:
+        """None: a release made the folder that had no such lists."""
+        return self.crl_file.read_bytes() if self.crl_file.exists() else None
+
     def certificates(self) -> dict[int, CertificateFacts]:
         """The certificates of the nodes. Raises `SetupError`."""
         return {each: self._facts(self.certificate_file(each)) for each in self.node_ids}
@@ -136,11 +171,13 @@ class ClusterFiles:
     def node_settings(self, node_id: int, folder: Path | None = None) -> dict[str, str]:
         """The settings that secure a node whose files are in `folder`, all but its listeners."""
         here = self.node_folder(node_id) if folder is None else folder
+        has_list = (self.node_folder(node_id) / _CRL).exists()
         return {
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(here / _CERTIFICATE),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(here / _CA),
+            **({"ssl.crl.location": str(here / _CRL)} if has_list else {}),
             "sasl.enabled.mechanisms": _MECHANISM.label,
             "authorizer.class.name": _AUTHORIZER,
             "super.users": f"User:{ADMINISTRATOR}",
