@@ -2,8 +2,7 @@
 
 principal     who sends a request
 distinguished_name  the subject of a certificate as text
-der                 the encoding of certificates and revocation lists
-revocation          certificates that a revocation list names
+der                 the encoding of certificates
 principal_rules     ssl.principal.mapping.rules
 address       the notation of clients' addresses
 secret_settings     settings whose values are not shown, and secrets inside texts

@@ -6,4 +6,5 @@ contexts     SSL contexts made from these
 reloading    a context that follows its files while the process runs
 failures     why a handshake failed, in one line
 revocation_lists  certificate revocation lists (CRLs), read
+revoked_certificates  which certificates a list names
 """

@@ -12,11 +12,11 @@ from barnabas.broker.settings.config import ConfigError
 from barnabas.security.distinguished_name import subject_of
 from barnabas.security.principal import ANONYMOUS, USER, Principal
 from barnabas.security.principal_rules import PrincipalRules
-from barnabas.security.revocation import certificate_id, revoked_ids
 from barnabas.tls.contexts import client_context, server_context
 from barnabas.tls.failures import REVOKED
 from barnabas.tls.reloading import ReloadingContext
 from barnabas.tls.revocation_lists import read_lists
+from barnabas.tls.revoked_certificates import certificate_id, revoked_ids
 from barnabas.tls.tls_files import Pem, TlsError, TlsFiles
 
 logger = logging.getLogger(__name__)

@@ -1,7 +1,8 @@
 """Topics: made, grown, emptied and deleted, and how much disk they take."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from barnabas.client.connect.broker_errors import broker_error, check
@@ -13,6 +14,7 @@ from barnabas.errors import (
     BrokerUnreachable,
     ConnectionLost,
     RequestTimedOut,
+    TopicExists,
 )
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
@@ -71,10 +73,18 @@ async def create_topic(
         timeout_ms=cluster.request_timeout_ms,
     )
 
+    doubt = _Doubt()
+
     async def attempt() -> CreatedTopic:
-        response = await (await cluster.controller()).send(request)
-        for result in response.topics:
-            check(result.error_code, f"topic {result.name}", result.error_message)
+        try:
+            with doubt.about_failures():
+                response = await (await cluster.controller()).send(request)
+                for result in response.topics:
+                    check(result.error_code, f"topic {result.name}", result.error_message)
+        except TopicExists:
+            if doubt.is_open and await _has_partitions(cluster, name, partitions):
+                return CreatedTopic(BROKER_DEFAULT, {})
+            raise
         return CreatedTopic(
             max((result.replication_factor for result in response.topics), default=-1),
             {each.name: each.value for result in response.topics for each in result.configs or []},
@@ -89,13 +99,18 @@ async def delete_topics(
     """Delete topics with all they hold; says for each why it could not be, if so."""
     request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=cluster.request_timeout_ms)
 
+    doubt = _Doubt()
+
     async def attempt() -> dict[str, BrokerError | None]:
-        response = await (await cluster.controller()).send(request, max_version=_TOPICS_BY_NAME)
+        with doubt.about_failures():
+            connection = await cluster.controller()
+            response = await connection.send(request, max_version=_TOPICS_BY_NAME)
+        gone = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if doubt.is_open else set()
         return {
             result.name or "": broker_error(
                 result.error_code, f"topic {result.name}", result.error_message
             )
-            if result.error_code
+            if result.error_code and result.error_code not in gone
             else None
             for result in response.responses
         }
@@ -110,12 +125,47 @@ async def create_partitions(cluster: ClusterClient, name: str, count: int) -> No
         timeout_ms=cluster.request_timeout_ms,
     )
 
+    doubt = _Doubt()
+
     async def attempt() -> None:
-        response = await (await cluster.controller()).send(request)
-        for result in response.results:
-            check(result.error_code, f"topic {result.name}", result.error_message)
+        try:
+            with doubt.about_failures():
+                response = await (await cluster.controller()).send(request)
+                for result in response.results:
+                    check(result.error_code, f"topic {result.name}", result.error_message)
+        except BrokerError as error:
+            is_done = doubt.is_open and error.code is ErrorCode.INVALID_PARTITIONS
+            if not (is_done and await _has_partitions(cluster, name, count)):
+                raise
 
     await cluster.retrying(attempt)
+
+
+class _Doubt:
+    """Whether an attempt that failed may have been carried out: the next one finds it done then.
+
+    Who else might have done the same meanwhile can't be told apart, and need not be.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    @contextmanager
+    def about_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except (ConnectionLost, RequestTimedOut):
+            self.is_open = True
+            raise
+        except BrokerError as error:
+            self.is_open = self.is_open or error.code is ErrorCode.REQUEST_TIMED_OUT
+            raise
+
+
+async def _has_partitions(cluster: ClusterClient, name: str, wanted: int) -> bool:
+    """Whether a topic is there with as many partitions as were asked for."""
+    topic = (await cluster.refresh([name]))[name]
+    return not topic.error_code and wanted in (BROKER_DEFAULT, len(topic.partitions))
 
 
 async def delete_records(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from barnabas.security.revocation import certificate_id, revoked_ids
+from barnabas.tls.revoked_certificates import certificate_id, revoked_ids
 
 x509 = pytest.importorskip("cryptography.x509")
 
