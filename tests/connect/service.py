@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import psutil
 
+from tests.support.machine import SHORT_LIVED
 from tests.support.wait import LIMIT_S, wait_until
 
 _LISTENING = re.compile(r"listening on (http://\S+)")
-_QUICK = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_QUICK = f"spark.driver.extraJavaOptions={SHORT_LIVED}"
 
 
 class Answer(NamedTuple):

@@ -19,13 +19,11 @@ import barnabas.spark
 from barnabas.embedded.ports import Ports
 from barnabas.spark.sessions.java import java_home
 from tests.spark.sink.test_killed_sinks import RECORDS, check, start
+from tests.support.machine import SHORT_LIVED
 from tests.support.processes import command_line
 from tests.support.wait import wait_until
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
-
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What the JVMs do not compile well they start with sooner: nothing here runs for long."""
 
 DEATHS = {"worker": 500, "executor": 1500}
 """Who is killed when a value beyond this is first seen."""
@@ -43,7 +41,7 @@ class Processes:
             **os.environ,
             "JAVA_HOME": str(java_home()),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK_START,
+            "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         }
         environment.pop("SPARK_HOME", None)
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -100,8 +98,8 @@ def job(bootstrap: str, master: str, folder: str) -> None:
     """What runs in the driver: a batch read, and a stream whose tasks wait for their death."""
     conf = {
         "spark.ui.enabled": False,
-        "spark.driver.extraJavaOptions": QUICK_START,
-        "spark.executor.extraJavaOptions": QUICK_START,
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
     }
     spark = barnabas.spark.session("cluster", master, **conf)
 

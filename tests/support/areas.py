@@ -29,6 +29,7 @@ REST_S = {
     "broker": 0,
     "client": 0,
     "benchmarks": 0,
+    "structure": 40,
 }
 """About how many seconds two cores need for what CI runs of an area beyond `make test`: what is
 neither in the quick tier nor long."""

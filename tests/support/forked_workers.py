@@ -10,14 +10,14 @@ each worker begins as a copy of it, so that only collecting is left to do.
                                       template -> fork: goes on as the interpreter
 
 `python -m tests.support.forked_workers LISTENER ARGUMENTS` is the template, where LISTENER is the
-number of a file descriptor; it ends when its stdin is
-closed. `worker_launcher.py` is the launcher.
+number of a file descriptor; it ends when its stdin is closed. `worker_launcher.py` is the launcher.
 """
 
 import gc
 import os
 import random
 import select
+import shlex
 import signal
 import socket
 import subprocess
@@ -57,7 +57,7 @@ def start(config: pytest.Config) -> None:
     config.add_cleanup(lambda: _end(template))
     launcher = Path(__file__).with_name("worker_launcher.py")
     # Neither site-packages nor variables: the launcher has to start quickly, and needs nothing.
-    python = f"{sys.executable} -S -E {launcher} {path}"
+    python = shlex.join([sys.executable, "-S", "-E", str(launcher), str(path)])
     config.option.tx = [f"popen//python={python}"] * workers
     config.option.maxworkerrestart = str(_RESTARTS * workers)
 
@@ -113,11 +113,11 @@ def _become_worker(launcher: socket.socket) -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         number = getattr(sys, name).fileno()
         setattr(sys, name, os.fdopen(number, mode, closefd=False))
-    launcher.set_inheritable(False)  # until this process ends, it is open: the launcher waits
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     random.seed()
     sys.argv = ["-c"]
+    # The socket stays open until this process ends: the launcher waits for that.
     exec(eval(sys.stdin.readline()), {"__name__": "__main__", "launcher": launcher})
 
 

@@ -67,7 +67,7 @@ _VARIABLES = {
     *("LD_PRELOAD", "PYTHONMALLOC"),  # for builds with sanitizers
 }
 _PREFIXES = ("ASAN_", "BARNABAS_", "HYPOTHESIS_", "LC_", "PYTEST_", "UBSAN_", "XDG_")
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """What lets a JVM spend no time on code that would pay off after minutes."""
 _TOOLS = "PYTEST_TOOLS"
 """Names the directory with links to programs, to the workers of a run."""
@@ -100,9 +100,9 @@ def leave_bare_machine() -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}:{base}"
     os.environ[_TOOLS] = str(tools)
     os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-    os.environ["SPARK_LAUNCHER_OPTS"] = _SHORT_LIVED
+    os.environ["SPARK_LAUNCHER_OPTS"] = SHORT_LIVED
     # A JVM reads no TMPDIR.
-    os.environ["SPARK_SUBMIT_OPTS"] = f"{_SHORT_LIVED} -Djava.io.tmpdir={temporary}"
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{SHORT_LIVED} -Djava.io.tmpdir={temporary}"
     os.environ["PYTEST_DEBUG_TEMPROOT"] = kept
 
 

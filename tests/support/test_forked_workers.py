@@ -10,7 +10,7 @@ import pytest
 from tests.support.wait import LIMIT_S, wait_until
 
 _TESTS = """
-import os, random, signal, subprocess, threading
+import os, signal, subprocess, threading
 
 def test_it_can_start_processes_and_hear_of_their_end():
     assert subprocess.run(["true"]).returncode == 0

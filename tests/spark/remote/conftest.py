@@ -13,6 +13,7 @@ from barnabas.embedded.ports import Ports
 from barnabas.spark.sessions.java import java_home
 from barnabas.spark.sessions.spark_home import lean_home
 from tests.support.broker import BrokerProcess
+from tests.support.machine import SHORT_LIVED
 from tests.support.wait import LIMIT_S, wait_until
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -36,7 +37,7 @@ def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     home = lean_home()  # its workers start sooner
     assert home is not None

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from barnabas.client.admin.classic_groups import describe_classic_group
 from barnabas.client.admin.consumer_groups import describe_consumer_group
+from barnabas.client.admin.doubt import Doubt
 from barnabas.client.admin.group_members import GroupMembers, GroupType
 from barnabas.client.admin.share_groups import describe_share_group
 from barnabas.client.connect.broker_connection import BrokerConnection
@@ -101,16 +102,26 @@ async def delete_groups(
     """Delete groups without members; says for each why it could not be, if so."""
     results: dict[str, BarnabasError | None] = {}
     for group_id in group_ids:
-
-        async def attempt(group_id: str = group_id) -> None:
-            request = DeleteGroupsRequest(groups_names=[group_id])
-            response = await (await cluster.coordinator(group_id)).send(request)
-            for result in response.results:
-                check(result.error_code, f"group {result.group_id}")
-
         try:
-            await cluster.retrying(attempt)
+            await _delete_group(cluster, group_id)
             results[group_id] = None
         except BarnabasError as error:
             results[group_id] = error
     return results
+
+
+async def _delete_group(cluster: ClusterClient, group_id: str) -> None:
+    request = DeleteGroupsRequest(groups_names=[group_id])
+    doubt = Doubt()
+
+    async def attempt() -> None:
+        try:
+            with doubt.about_failures():
+                response = await (await cluster.coordinator(group_id)).send(request)
+                for result in response.results:
+                    check(result.error_code, f"group {result.group_id}")
+        except UnknownGroup:
+            if not doubt.is_open:
+                raise
+
+    await cluster.retrying(attempt)

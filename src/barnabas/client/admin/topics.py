@@ -1,10 +1,10 @@
 """Topics: made, grown, emptied and deleted, and how much disk they take."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from barnabas.client.admin.doubt import Doubt
 from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -73,7 +73,7 @@ async def create_topic(
         timeout_ms=cluster.request_timeout_ms,
     )
 
-    doubt = _Doubt()
+    doubt = Doubt()
 
     async def attempt() -> CreatedTopic:
         try:
@@ -99,7 +99,7 @@ async def delete_topics(
     """Delete topics with all they hold; says for each why it could not be, if so."""
     request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=cluster.request_timeout_ms)
 
-    doubt = _Doubt()
+    doubt = Doubt()
 
     async def attempt() -> dict[str, BrokerError | None]:
         with doubt.about_failures():
@@ -125,7 +125,7 @@ async def create_partitions(cluster: ClusterClient, name: str, count: int) -> No
         timeout_ms=cluster.request_timeout_ms,
     )
 
-    doubt = _Doubt()
+    doubt = Doubt()
 
     async def attempt() -> None:
         try:
@@ -139,27 +139,6 @@ async def create_partitions(cluster: ClusterClient, name: str, count: int) -> No
                 raise
 
     await cluster.retrying(attempt)
-
-
-class _Doubt:
-    """Whether an attempt that failed may have been carried out: the next one finds it done then.
-
-    Who else might have done the same meanwhile can't be told apart, and need not be.
-    """
-
-    def __init__(self) -> None:
-        self.is_open = False
-
-    @contextmanager
-    def about_failures(self) -> Iterator[None]:
-        try:
-            yield
-        except (ConnectionLost, RequestTimedOut):
-            self.is_open = True
-            raise
-        except BrokerError as error:
-            self.is_open = self.is_open or error.code is ErrorCode.REQUEST_TIMED_OUT
-            raise
 
 
 async def _has_partitions(cluster: ClusterClient, name: str, wanted: int) -> bool:

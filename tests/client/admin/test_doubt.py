@@ -1,10 +1,11 @@
-"""Changes of topics whose first attempt was carried out, and answered too late or not at all."""
+"""Changes whose first attempt was carried out, and answered too late or not at all."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
+from barnabas.client.admin.groups import delete_groups
 from barnabas.client.admin.topics import create_partitions, create_topic, delete_topics
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BrokerError, ConnectionLost, TopicExists
@@ -18,6 +19,11 @@ from barnabas.wire.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
+)
+from barnabas.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
 )
 from barnabas.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -53,11 +59,15 @@ def outcome_of(work: Callable[[ClusterClient], Awaitable[Any]], *codes: int | st
 
     done: list[Any] = []
 
+    def group_deleted(*_: Any) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=[DeletableGroupResult("g", code())])
+
     async def main() -> None:
         fake = FakeCluster(p0=FakeLog(0, 0), p1=FakeLog(0, 0))
         fake.handlers[CreateTopicsRequest] = created
         fake.handlers[CreatePartitionsRequest] = grown
         fake.handlers[DeleteTopicsRequest] = deleted
+        fake.handlers[DeleteGroupsRequest] = group_deleted
         async with fake.client() as cluster:
             done.append(await work(cluster))
 
@@ -101,6 +111,14 @@ def test_a_deletion_that_was_not_answered_finds_nothing_to_delete() -> None:
 
     assert outcome_of(delete, LOST, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == {"t": None}
     assert outcome_of(delete, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)["t"] is not None
+
+
+def test_a_group_that_an_unanswered_attempt_has_deleted_is_gone() -> None:
+    def delete(cluster: ClusterClient) -> Awaitable[Any]:
+        return delete_groups(cluster, ["g"])
+
+    assert outcome_of(delete, LOST, ErrorCode.GROUP_ID_NOT_FOUND) == {"g": None}
+    assert outcome_of(delete, ErrorCode.GROUP_ID_NOT_FOUND)["g"] is not None
 
 
 def test_a_topic_that_exists_at_the_first_attempt_is_an_error() -> None:
