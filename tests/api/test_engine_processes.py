@@ -251,13 +251,23 @@ def test_an_interrupt_at_any_point_of_waiting_for_a_record_is_heard_and_does_no_
 from barnabas.client.producer.batch_result import BatchResult, DeliveryOutcome
 
 def again():
-    global result, settling
+    global result, begun, settling
     if settling is not None:
+        if begun.locked():  # it was struck before it said that it waits
+            begun.release()
         settling.join(30)
         assert not settling.is_alive()
-    result = BatchResult(lambda: None)
-    settling = threading.Timer(0.002, result.settle, [DeliveryOutcome(0, 1)])
+    begun = threading.Lock()
+    begun.acquire()
+    result = BatchResult(begun.release)  # written in C: it can't be struck halfway
+    settling = threading.Thread(target=settle, args=(begun, result))
     settling.start()
+
+def settle(begun, result):
+    # Not before it waits, however busy the machine is: otherwise there is nothing to strike.
+    begun.acquire()
+    time.sleep(0.002)
+    result.settle(DeliveryOutcome(0, 1))
 
 settling = None
 again()
