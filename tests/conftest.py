@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import costs, forked_workers, groups, tier
+from tests.support import costs, forked_workers, groups, logged_text, tier
 from tests.support.broker import BrokerProcess
 from tests.support.machine import EXPECTED_SKIPS, in_ci, leave_bare_machine
 from tests.support.progress import Progress
@@ -97,6 +97,10 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(costs.Costs(Path(os.environ[costs.VARIABLE])))
     if config.getoption("--by-area") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress())
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    logged_text.keep_format(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)
