@@ -1,7 +1,7 @@
-"""The table of the tiers names tests that exist, and chooses by the innermost folder."""
+"""The tables of the tiers name tests that exist; the innermost folder decides."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,14 @@ from tests.support import tier
 TESTS = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("place", tier.EXTRACTS)
-def test_what_make_test_runs_exists(place: str) -> None:
-    for extract in tier.EXTRACTS[place]:
+@pytest.mark.parametrize(
+    ("place", "extracts"), [*tier.EXTRACTS.items(), *tier.THOROUGH_TESTS.items()]
+)
+def test_what_is_named_exists(place: str, extracts: Sequence[str]) -> None:
+    for extract in extracts:
         file, *names = f"{place}/{extract}".replace(".py/", ".py::").split("::")
         text = (TESTS / file).read_text() if names else ""
-        assert (TESTS / file).exists(), f"{file} is in EXTRACTS, and does not exist"
+        assert (TESTS / file).exists(), f"{file} is named, and does not exist"
         for name in names:
             function = re.escape(name.partition("[")[0])
             assert re.search(rf"^\s*(async )?(def|class) {function}\b", text, re.MULTILINE), (
@@ -50,3 +52,13 @@ def test_the_innermost_folder_decides(
 ) -> None:
     monkeypatch.setattr(tier, "EXTRACTS", TABLE)
     assert tier.is_in_quick_tier(node_id) is runs
+
+
+def test_a_test_can_be_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "THOROUGH_TESTS", {"log/test_z.py": ["test_one", "test_two[x]"]})
+    left = [
+        name
+        for name in ("test_one[3]", "test_one_more", "test_two[x]", "test_two[y]")
+        if not tier.is_in_quick_tier(f"tests/log/test_z.py::{name}")
+    ]
+    assert left == ["test_one[3]", "test_two[x]"]

@@ -1,16 +1,20 @@
 """Which tests belong to which tier: `make test` (quick) or `make test-all` (everything).
 
 A folder that is not listed in `EXTRACTS` is quick as a whole. Of a listed folder `make test` runs
-only the tests named there: those that prove the most per second. A test anywhere that takes long
-is marked with `@pytest.mark.long`, and a test that needs the machine to itself with
-`@pytest.mark.alone`: those run one by one after all others. Of the tests with a real Spark, `make
-test` runs those in `quick_pipelines.py`.
+only the tests named there: those that prove the most per second. Single tests that it leaves out
+are in `thorough_tests.txt`, and files of which it runs a third in `SAMPLED`. Of the tests with a
+real Spark it runs those in `quick_pipelines.py`.
+
+A test anywhere that takes long is marked with `@pytest.mark.long`, and a test that needs the
+machine to itself with `@pytest.mark.alone`: those run one by one after all others.
 
 `pytest` alone runs everything it is given; `pytest --quick` leaves out what `make test` does.
 """
 
 import os
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +23,16 @@ from tests.support.quick_pipelines import QUICK_PIPELINES
 _VARIABLE = "PYTEST_QUICK"
 
 EXTRACTS: Mapping[str, tuple[str, ...]] = {
+    "api/test_engine_processes.py": (
+        "test_a_client_that_was_forgotten_is_closed_at_exit_without_noise",
+        "test_a_producer_that_was_forgotten_still_sends_what_it_has",
+        "test_after_a_fork_the_child_has_an_engine_of_its_own",
+        "test_ctrl_c_ends_a_program_that_waits",
+    ),
+    "api/typed/test_type_checkers.py": (),
+    "changes/mysql/test_incremental.py": (
+        "test_a_table_is_read_again_in_chunks_among_its_changes",
+    ),
     "cluster": (
         "test_access_rules.py::test_without_rights",
         "test_checker.py",
@@ -93,7 +107,30 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_what_was_aborted_is_never_seen",
         "test_who_wants_stable_offsets_waits_for_the_transaction",
     ),
+    "raft/test_known_bad.py": (
+        "test_the_simulator_finds[vote before it is durable]",
+        "test_the_simulator_finds[truncate to the high watermark]",
+    ),
+    # They show what the simulator is good for, and change with it.
+    "sim/test_known_bad.py": (
+        "test_the_simulator_finds[acknowledge with fewer replicas than min.insync.replicas]",
+        "test_the_simulator_finds[assign a partition that another member owns]",
+        "test_the_simulator_finds[commit what the leader has]",
+        "test_the_simulator_finds[deliver records that another member holds]",
+        "test_the_simulator_finds[never truncate]",
+        "test_the_simulator_finds[show offsets of a transaction before its marker]",
+        "test_the_simulator_finds[take a wiped disk for the same]",
+        "test_the_simulator_finds[trust a disk that lost its tail]",
+    ),
+    "test_reach.py": (),
     "test_wheel.py": (),
+    # Every program is a process.
+    "examples/test_patterns.py": (
+        "test_a_program_prints_what_its_page_says[exactly-once]",
+        "test_a_program_prints_what_its_page_says[hello]",
+        "test_a_program_prints_what_its_page_says[retries]",
+        "test_a_program_prints_what_its_page_says[work-queue]",
+    ),
     # Every command of a page is a process.
     "examples/test_documents.py": (
         "test_every_snippet_about_clusters_runs_with_three_nodes[README.md]",
@@ -103,6 +140,24 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Folders or files below tests/, and the tests that `make test` runs of each, by node id."""
+
+
+def _thorough_tests() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in Path(__file__).with_name("thorough_tests.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            file, _, test = line.partition("::")
+            found[file].append(test)
+    return dict(found)
+
+
+THOROUGH_TESTS: Mapping[str, list[str]] = _thorough_tests()
+"""Files below tests/, and the tests that `make test` leaves out of each, by node id."""
+
+
+SAMPLED = ("wire/test_foreign_codecs.py", "wire/test_hostile_input.py")
+"""Files that ask the same of every message: `make test` asks it of every third."""
+_OF_A_SAMPLE = 3
 
 
 def is_quick() -> bool:
@@ -115,7 +170,10 @@ def set_quick() -> None:
 
 
 def is_in_quick_tier(node_id: str) -> bool:
-    """By the table, where the innermost folder counts; markers are looked at elsewhere."""
+    """By the tables, where the innermost folder counts; markers are looked at elsewhere."""
+    file, _, test = node_id.removeprefix("tests/").partition("::")
+    if any(_begins(test, each) for each in THOROUGH_TESTS.get(file, ())):
+        return False
     places = [place for place in EXTRACTS if _begins(node_id, f"tests/{place}")]
     if not places:
         return True
@@ -133,9 +191,14 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
     """What the quick tier runs, and what it leaves out."""
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
+    cases: Counter[str] = Counter()
     for item in items:
         is_long = item.get_closest_marker("long") is not None
         is_kept = not is_long and is_in_quick_tier(item.nodeid) and not _is_left_pipeline(item)
+        function, _, case = item.nodeid.removeprefix("tests/").partition("[")
+        if case and function.partition("::")[0] in SAMPLED:
+            is_kept = is_kept and not cases[function] % _OF_A_SAMPLE
+            cases[function] += 1
         (kept if is_kept else left).append(item)
     return kept, left
 
