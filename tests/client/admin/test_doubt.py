@@ -5,11 +5,19 @@ from typing import Any
 
 import pytest
 
+from barnabas.client.admin.brokers import unregister_broker
+from barnabas.client.admin.delegation_tokens import expire_token
 from barnabas.client.admin.groups import delete_groups
 from barnabas.client.admin.topics import create_partitions, create_topic, delete_topics
+from barnabas.client.admin.users import remove_credentials
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BrokerError, ConnectionLost, TopicExists
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
 from barnabas.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -30,10 +38,19 @@ from barnabas.wire.messages.delete_topics import (
     DeleteTopicsRequest,
     DeleteTopicsResponse,
 )
+from barnabas.wire.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+from barnabas.wire.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
 from tests.client.fake_cluster import FakeCluster, FakeLog
 from tests.client.virtual_time import run
 
 LOST = "the connection is lost"
+EXPIRY_MS = 1_700_000_000_000
 PARTITIONS = 2
 """What the topic has."""
 
@@ -62,12 +79,26 @@ def outcome_of(work: Callable[[ClusterClient], Awaitable[Any]], *codes: int | st
     def group_deleted(*_: Any) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(results=[DeletableGroupResult("g", code())])
 
+    def user_removed(*_: Any) -> AlterUserScramCredentialsResponse:
+        return AlterUserScramCredentialsResponse(
+            results=[AlterUserScramCredentialsResult("u", code())]
+        )
+
+    def unregistered(*_: Any) -> UnregisterBrokerResponse:
+        return UnregisterBrokerResponse(error_code=code())
+
+    def expired(*_: Any) -> ExpireDelegationTokenResponse:
+        return ExpireDelegationTokenResponse(code(), EXPIRY_MS)
+
     async def main() -> None:
         fake = FakeCluster(p0=FakeLog(0, 0), p1=FakeLog(0, 0))
         fake.handlers[CreateTopicsRequest] = created
         fake.handlers[CreatePartitionsRequest] = grown
         fake.handlers[DeleteTopicsRequest] = deleted
         fake.handlers[DeleteGroupsRequest] = group_deleted
+        fake.handlers[AlterUserScramCredentialsRequest] = user_removed
+        fake.handlers[UnregisterBrokerRequest] = unregistered
+        fake.handlers[ExpireDelegationTokenRequest] = expired
         async with fake.client() as cluster:
             done.append(await work(cluster))
 
@@ -119,6 +150,42 @@ def test_a_group_that_an_unanswered_attempt_has_deleted_is_gone() -> None:
 
     assert outcome_of(delete, LOST, ErrorCode.GROUP_ID_NOT_FOUND) == {"g": None}
     assert outcome_of(delete, ErrorCode.GROUP_ID_NOT_FOUND)["g"] is not None
+
+
+def remove_user(cluster: ClusterClient) -> Awaitable[Any]:
+    return remove_credentials(cluster, "u", ["SCRAM-SHA-256"])
+
+
+def unregister(cluster: ClusterClient) -> Awaitable[Any]:
+    return unregister_broker(cluster, 7)
+
+
+def expire(cluster: ClusterClient) -> Awaitable[Any]:
+    return expire_token(cluster, b"hmac")
+
+
+@pytest.mark.parametrize(
+    ("remove", "gone"),
+    [
+        (remove_user, ErrorCode.RESOURCE_NOT_FOUND),
+        (unregister, ErrorCode.BROKER_ID_NOT_REGISTERED),
+        (expire, ErrorCode.DELEGATION_TOKEN_NOT_FOUND),
+    ],
+)
+def test_what_an_unanswered_attempt_has_removed_is_gone(
+    remove: Callable[[ClusterClient], Awaitable[Any]], gone: ErrorCode
+) -> None:
+    outcome_of(remove, LOST, gone)
+    outcome_of(remove, ErrorCode.REQUEST_TIMED_OUT, gone)
+    with pytest.raises(BrokerError, match=gone.name):
+        outcome_of(remove, gone)
+    with pytest.raises(BrokerError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        outcome_of(remove, LOST, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
+def test_a_token_that_an_unanswered_attempt_has_ended_expired_before_now() -> None:
+    assert outcome_of(expire, 0) == EXPIRY_MS
+    assert outcome_of(expire, LOST, ErrorCode.DELEGATION_TOKEN_NOT_FOUND) > EXPIRY_MS
 
 
 def test_a_topic_that_exists_at_the_first_attempt_is_an_error() -> None:

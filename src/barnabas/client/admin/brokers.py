@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+from barnabas.client.admin.doubt import Doubt
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.endpoint import Address
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.unregister_broker import UnregisterBrokerRequest
 
@@ -68,11 +70,13 @@ async def cluster_operations(cluster: ClusterClient) -> frozenset[AclOperation]:
 async def unregister_broker(cluster: ClusterClient, node_id: int) -> None:
     """Forget a broker that is down and will not come back."""
     request = UnregisterBrokerRequest(broker_id=node_id)
+    doubt = Doubt()
 
     async def attempt() -> None:
-        response = await (await cluster.controller()).send(
-            request, timeout_ms=cluster.request_timeout_ms
-        )
-        check(response.error_code, f"broker {node_id}", response.error_message)
+        with doubt.unless_done(ErrorCode.BROKER_ID_NOT_REGISTERED):
+            response = await (await cluster.controller()).send(
+                request, timeout_ms=cluster.request_timeout_ms
+            )
+            check(response.error_code, f"broker {node_id}", response.error_message)
 
     await cluster.retrying(attempt)

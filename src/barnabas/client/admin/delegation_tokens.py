@@ -3,11 +3,13 @@
 The HMAC of a token is what a client signs in with. It is in no `repr`.
 """
 
+import time
 from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from barnabas.client.admin.acls import principal_of
+from barnabas.client.admin.doubt import Doubt
 from barnabas.client.connect.broker_errors import broker_error, check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import InvalidArgument
@@ -138,10 +140,14 @@ async def expire_token(cluster: ClusterClient, hmac: bytes, after_ms: int | None
     """When it expires: now, unless a time is given."""
     request = ExpireDelegationTokenRequest(hmac, _DEFAULT if after_ms is None else after_ms)
 
+    doubt = Doubt()
+
     async def attempt() -> int:
-        response = await (await cluster.any_connection()).send(request)
-        check(response.error_code, "delegation token")
-        return response.expiry_timestamp_ms
+        with doubt.unless_done(ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
+            response = await (await cluster.any_connection()).send(request)
+            check(response.error_code, "delegation token")
+            return response.expiry_timestamp_ms
+        return time.time_ns() // 1_000_000  # it is gone, so it expired before now
 
     return await cluster.retrying(attempt)
 

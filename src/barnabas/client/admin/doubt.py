@@ -27,3 +27,13 @@ class Doubt:
         except BrokerError as error:
             self.is_open = self.is_open or error.code is ErrorCode.REQUEST_TIMED_OUT
             raise
+
+    @contextmanager
+    def unless_done(self, code: ErrorCode) -> Iterator[None]:
+        """Around an attempt at something that is answered with this code where it is done."""
+        try:
+            with self.about_failures():
+                yield
+        except BrokerError as error:
+            if not self.is_open or error.code is not code:
+                raise

@@ -115,13 +115,9 @@ async def _delete_group(cluster: ClusterClient, group_id: str) -> None:
     doubt = Doubt()
 
     async def attempt() -> None:
-        try:
-            with doubt.about_failures():
-                response = await (await cluster.coordinator(group_id)).send(request)
-                for result in response.results:
-                    check(result.error_code, f"group {result.group_id}")
-        except UnknownGroup:
-            if not doubt.is_open:
-                raise
+        with doubt.unless_done(ErrorCode.GROUP_ID_NOT_FOUND):
+            response = await (await cluster.coordinator(group_id)).send(request)
+            for result in response.results:
+                check(result.error_code, f"group {result.group_id}")
 
     await cluster.retrying(attempt)

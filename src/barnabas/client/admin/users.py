@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from barnabas.client.admin.doubt import Doubt
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import InvalidArgument
@@ -97,10 +98,13 @@ async def remove_credentials(cluster: ClusterClient, name: str, mechanisms: Iter
 async def _alter(cluster: ClusterClient, request: AlterUserScramCredentialsRequest) -> None:
     """Kafka refuses a request that names a user twice, even for two mechanisms."""
 
+    doubt = Doubt()
+
     async def attempt() -> None:
-        response = await (await cluster.controller()).send(request)
-        for result in response.results:
-            check(result.error_code, f"user {result.user}", result.error_message)
+        with doubt.unless_done(ErrorCode.RESOURCE_NOT_FOUND):  # what was to be removed
+            response = await (await cluster.controller()).send(request)
+            for result in response.results:
+                check(result.error_code, f"user {result.user}", result.error_message)
 
     await cluster.retrying(attempt)
 
