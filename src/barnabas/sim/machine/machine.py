@@ -113,8 +113,8 @@ class Machine:
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()
         server = self.server = Server(BrokerConfig(self.properties), environment, stopping.set)
-        work = self._serve(process, server, stopping)
-        process.call_soon(lambda: process.create_task(work))
+        # Made in its own step: a machine that dies before it would leave a coroutine unawaited.
+        process.call_soon(lambda: process.create_task(self._serve(process, server, stopping)))
 
     async def _serve(self, process: ProcessLoop, server: Server, stopping: asyncio.Event) -> None:
         """What the command does around a server."""
