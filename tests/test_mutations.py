@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.tier import is_in_quick_tier
 from tools.mutations.catalog import CATALOG
 from tools.mutations.mutation import DoesNotApply, Mutation
 from tools.mutations.results import format_summary, format_table, read_table, write_table
@@ -65,3 +66,10 @@ def test_a_summary_counts_what_each_tier_finds() -> None:
         f"Of {len(CATALOG)} mutations 3 were tried. "
         "`make test` finds 1, `make test-all` 2; 1 survived.\n"
     )
+
+
+def test_what_make_test_is_said_to_find_it_runs() -> None:
+    found = read_table(ROOT / "docs/mutations.md").values()
+    by = [each.found_by for each in found if each.tier == "quick" and each.found_by]
+    assert len(by) >= 50
+    assert [node_id for node_id in by if not is_in_quick_tier(node_id)] == []
