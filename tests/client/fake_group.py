@@ -24,11 +24,13 @@ TOPIC_ID = bytes(15) + b"t"
 INTERVAL_MS = 5_000
 
 
-def committed(request: OffsetFetchRequest, offsets: Mapping[int, int]) -> OffsetFetchResponse:
+def committed(
+    request: OffsetFetchRequest, offsets: Mapping[int, int], error_code: int = 0
+) -> OffsetFetchResponse:
     """The answer about partitions of topic t, by their offsets."""
     (group,) = request.groups
     answers = [
-        OffsetFetchResponsePartitions(index, offsets.get(index, -1))
+        OffsetFetchResponsePartitions(index, offsets.get(index, -1), error_code=error_code)
         for topic in group.topics or []
         for index in topic.partition_indexes
     ]

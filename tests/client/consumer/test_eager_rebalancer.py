@@ -20,7 +20,7 @@ from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.client.consumer.test_committer import Group
 from tests.client.fake_cluster import FakeCluster, FakeLog
 from tests.client.fake_group import committed
@@ -28,6 +28,8 @@ from tests.client.virtual_time import now, run
 
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
 REBALANCE_S = 60.0
+OPEN_S = 100.0
+"""Longer than a request is retried."""
 
 
 class FakeMember:
@@ -296,3 +298,17 @@ def test_a_start_at_the_beginning_of_the_log_is_looked_up_again() -> None:
         assert consumer.position(T1) == 4
 
     with_consumer(work, [T1])
+
+
+def test_a_transaction_that_another_member_left_open_is_waited_for_as_long_as_it_takes() -> None:
+    async def work(fake: FakeCluster, consumer: Consumer) -> None:
+        def answer(_node: int, request: OffsetFetchRequest) -> OffsetFetchResponse:
+            is_open = now() < OPEN_S
+            code = ErrorCode.UNSTABLE_OFFSET_COMMIT if is_open else ErrorCode.NONE
+            return committed(request, consumer.committed, code)
+
+        fake.handlers[OffsetFetchRequest] = answer
+        assert await consumer.handled_event() == (ASSIGNED, [T0, T1])
+        assert OPEN_S < now() < OPEN_S + 10
+
+    with_consumer(work, [T0, T1])

@@ -22,7 +22,7 @@ from barnabas.errors import BrokerError, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
-from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.client.consumer.test_committer import Group
 from tests.client.fake_cluster import FakeCluster, FakeLog
 from tests.client.fake_group import INTERVAL_MS, FakeConsumerGroup, committed
@@ -31,6 +31,8 @@ from tests.client.virtual_time import now, run
 T0, T1, T2 = (TopicPartition("t", n) for n in range(3))
 ASSIGNED, REVOKED, LOST = PartitionChange
 REBALANCE_S = 60.0
+OPEN_S = 100.0
+"""Longer than a request is retried."""
 BEAT_S = INTERVAL_MS / 1000
 
 
@@ -412,3 +414,17 @@ def test_an_instance_id_in_use_is_waited_for_and_then_an_error() -> None:
         assert not consumer.fetcher.states
 
     with_member(work, T0, instance_id="i")
+
+
+def test_a_transaction_that_another_member_left_open_is_waited_for_as_long_as_it_takes() -> None:
+    async def work(fake: FakeCluster, _group: FakeConsumerGroup, consumer: Consumer) -> None:
+        def answer(_node: int, request: OffsetFetchRequest) -> OffsetFetchResponse:
+            is_open = now() < OPEN_S
+            code = ErrorCode.UNSTABLE_OFFSET_COMMIT if is_open else ErrorCode.NONE
+            return committed(request, consumer.committed, code)
+
+        fake.handlers[OffsetFetchRequest] = answer
+        assert await consumer.handled_event() == (ASSIGNED, [T0, T1])
+        assert OPEN_S < now() < OPEN_S + 10
+
+    with_member(work, T0, T1)

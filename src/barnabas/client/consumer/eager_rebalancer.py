@@ -114,7 +114,8 @@ class EagerRebalancer(Rebalancer[ClassicMember]):
             await self._join_and_find_places(rewinding)
         except BarnabasError as error:
             self._rewinding |= rewinding
-            self._failure = error
+            if not self._is_waited_for(error, has_joined=self._has_joined):
+                self._failure = error
         else:
             self._failure = None
             self._has_joined = True

@@ -162,7 +162,9 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
                 attempts = 0
             except BarnabasError as error:
                 attempts += 1
-                if not isinstance(error, BrokerError) or error.code not in _OUTDATED:
+                is_outdated = isinstance(error, BrokerError) and error.code in _OUTDATED
+                is_waited_for = self._is_waited_for(error, has_joined=self._has_joined.is_set())
+                if not is_outdated and not is_waited_for:
                     self._failure = error
                     self._notify()
                 self.member.beat_soon()

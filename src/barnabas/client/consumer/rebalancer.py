@@ -21,7 +21,8 @@ from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.consumer.start_offsets import StartOffsets
 from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership, fetch_committed
 from barnabas.client.group.group_member import GroupMember
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, BrokerError
+from barnabas.wire.errors import ErrorCode
 
 PATIENCE = 0.8
 """The share of the rebalance timeout after which an application that does not come is left out."""
@@ -118,6 +119,18 @@ class Rebalancer(ABC, Generic[MemberT]):
         """The application knows what it was told, and has done what it wanted to do about it."""
         self._telling = None
         self._notify()
+
+    @staticmethod
+    def _is_waited_for(error: BarnabasError, *, has_joined: bool) -> bool:
+        """Whether a member tries again for as long as it takes, and the application goes on.
+
+        A member that has joined waits for a cluster that is away, and any one for a transaction
+        that another member has left open: its end decides where to read.
+        """
+        is_undecided = (
+            isinstance(error, BrokerError) and error.code is ErrorCode.UNSTABLE_OFFSET_COMMIT
+        )
+        return is_undecided or (has_joined and error.retriable)
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
