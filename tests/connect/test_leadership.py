@@ -3,13 +3,14 @@
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings, Timing
 from barnabas.connect.state.leadership import Leadership, NotLeader
-from barnabas.connect.state.records import definition_key, status_key
+from barnabas.connect.state.records import Leader, definition_key, status_key
 from barnabas.connect.state.state_topics import StateTopics
 from barnabas.errors import InvalidArgument, ProducerFenced
 from barnabas.sync.admin import Admin
@@ -65,6 +66,32 @@ def test_a_lease_begins_when_its_heartbeat_is_sent(monkeypatch: pytest.MonkeyPat
     leadership = Leadership(settings, StateTopics(settings), "one:1", "http://one", lease)
     asyncio.run(leadership._heartbeat())
     assert leases == [100.0 + QUICK.lease_s]
+
+
+class LateTopics:
+    """Know of the leader only when they have caught up."""
+
+    leader: Leader | None = None
+
+    async def catch_up(self) -> None:
+        self.leader = Leader("first:1", "http://first", 1, 1, resigned=False)
+
+
+def test_who_has_not_caught_up_does_not_replace_a_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def lead(*_: object) -> None:
+        pytest.fail("there is a leader")
+
+    async def stand_by() -> None:
+        topics = cast("StateTopics", LateTopics())
+        second = Leadership(settings, topics, "second:2", "http://second", lead)
+        running = asyncio.ensure_future(second.run(lead))
+        await wait_until_async(lambda: topics.leader or running.done())
+        second.resign()
+        await running
+
+    monkeypatch.setattr(Leadership, "_lead", lead)
+    settings = ServiceSettings("localhost:1", "checkpoints", Path(), timing=QUICK)
+    asyncio.run(stand_by())
 
 
 @dataclass

@@ -74,8 +74,11 @@ class Leadership:
         while not self._resigns:
             if not await self._has_to_lead():
                 return
+            gone = self._topics.leader
             try:
-                await self._lead(self._topics.leader, lead)
+                await self._topics.catch_up()  # what is known here may be old on a busy machine
+                if self._topics.leader == gone:
+                    await self._lead(gone, lead)
             except ProducerFenced:
                 _log.info("another instance leads now")
             except BarnabasError as error:
