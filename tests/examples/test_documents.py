@@ -18,6 +18,14 @@ README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 
 BEFOREHAND = {
+    "python-api.md": [
+        "seq 1001 | barnabas produce orders --create",
+        "barnabas consume orders --group billing --no-follow",
+    ],
+    "python-consumer.md": [
+        "echo ada:1 olive | barnabas produce orders --create --key-separator :",
+        "echo hello | barnabas produce greetings --create",
+    ],
     "running-a-broker.md": [
         "barnabas topics create clicks",
         "barnabas topics create old-clicks",
