@@ -26,6 +26,9 @@ BEFOREHAND = {
         "echo ada:1 olive | barnabas produce orders --create --key-separator :",
         "echo hello | barnabas produce greetings --create",
     ],
+    "tls.md": [
+        "barnabas security init ./security --node 1=host1 --node 2=host2 --node 3=host3",
+    ],
     "running-a-broker.md": [
         "barnabas topics create clicks",
         "barnabas topics create old-clicks",
