@@ -46,6 +46,8 @@ OF_SPARK = [  # see tests/spark
         "first-pipeline.md",
         "spark.md",
         "pipelines.md",
+        "running-pipelines.md",
+        "custom-sinks.md",
         "recipes.md",
         "etl.md",
         "changes.md",

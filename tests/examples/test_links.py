@@ -93,7 +93,9 @@ def test_every_page_that_a_source_names_exists() -> None:
 
 
 def test_missing_pages_are_found() -> None:
-    text = "docs/cli.md, docs/attic.md, see docs/connect.md, 'Who can run code', docs/cli.md, 'Attic'"
+    text = (
+        "docs/cli.md, docs/attic.md, see docs/connect.md, 'Who can run code', docs/cli.md, 'Attic'"
+    )
     assert missing_pages(text) == ["docs/attic.md", "docs/cli.md, Attic"]
 
 
