@@ -15,7 +15,7 @@ from tests.support.supervised import Supervised
 pytestmark = pytest.mark.timeout(600)  # a page has up to fifty commands, each a process
 
 README = ROOT / "README.md"
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "architecture").glob("*.md")])
 
 BEFOREHAND = {
     "python-api.md": [
