@@ -107,8 +107,8 @@ class BrokerUnreachable(BarnabasError):
         """A cluster was there, and none of its brokers answers now."""
         reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
         error = _in_common(cls, tried)(
-            f"the cluster cannot be reached any more, at {reasons}: are its brokers up, and the "
-            "network between?"
+            f"the cluster can no longer be reached, at {reasons}: check that its brokers and the "
+            "network are up"
         )
         error.retriable = True  # certificates and passwords are replaced one after the other
         return error
@@ -118,7 +118,7 @@ class BrokerUnreachable(BarnabasError):
         """A broker is there, and waits for others before it serves anybody."""
         return cls(
             f"the node at {addresses} is up, but waits for a controller: a majority of the voters "
-            "must be up. Its log says for whom it waits"
+            "must be up. Its log names the nodes it waits for"
         )
 
     @classmethod
@@ -268,7 +268,7 @@ class UndecodableRecord(BarnabasError):
             )
             self.field = ""
         self.problem = said
-        super().__init__(f"{said} To go on without this record, seek past it")
+        super().__init__(f"{said} To continue without this record, seek past it")
         self.message = message
         self.__cause__ = reason
 
@@ -392,7 +392,7 @@ class ProducerFenced(BarnabasError):
         return cls(
             f"transactional id {transactional_id}: another producer has taken it over, or a "
             "transaction took longer than its timeout; what was not committed is rolled back. "
-            "Make a new producer, if this one should go on"
+            "Create a new producer to continue"
         )
 
 

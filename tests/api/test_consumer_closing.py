@@ -37,7 +37,7 @@ def test_a_refusal_of_the_last_commit_says_what_it_was(
     monkeypatch.setattr("barnabas.client.consumer.committer.commit_offsets", refuse)
     with pytest.raises(BrokerError, match="not you") as raised:
         consumer.close()
-    assert "the commit on leaving" in raised.value.__notes__[0]
+    assert "the last commit before leaving" in raised.value.__notes__[0]
 
 
 def test_closing_does_not_call_the_last_list_done_and_leaving_does(

@@ -141,7 +141,7 @@ clock.core.closing_s = 600
 """
     done = run(program)
     assert done.stdout == ""
-    assert "ClientClosed: closing this Clock was cut short" in done.stderr
+    assert "ClientClosed: closing this Clock was interrupted" in done.stderr
 
 
 def test_an_exception_ends_the_program_and_is_the_only_one_shown() -> None:

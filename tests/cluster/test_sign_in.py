@@ -174,7 +174,7 @@ def test_our_client_says_why_it_can_not_sign_in(cluster: SaslCluster, mechanism:
     ):
         admin.topics()
     said = str(refused.value)
-    assert f"user {user!r} cannot sign in by {mechanism}" in said
+    assert f"user {user!r} cannot sign in with {mechanism}" in said
     assert "invalid user or password" in said
     assert "guess-1234" not in said
     assert password not in said

@@ -36,6 +36,20 @@ def test_the_site_has_each_page_once() -> None:
     assert sorted(named) == sorted(set(named))
 
 
+def test_every_package_has_a_line_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    (table,) = re.findall(r"^## Packages\n(.*?)^Imports go down", text, re.DOTALL | re.MULTILINE)
+    packages = [path.parent.name for path in (ROOT / "src" / "barnabas").glob("*/__init__.py")]
+    assert [name for name in packages if f"`{name}/`" not in table] == []
+
+
+def test_every_part_of_the_architecture_is_in_its_list() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    (listed,) = re.findall(r"^## Parts\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    pages = [path.name for path in (ROOT / "docs" / "architecture").glob("*.md")]
+    assert [name for name in pages if f"(architecture/{name})" not in listed] == []
+
+
 def test_the_ladder_is_the_one_that_is_checked() -> None:
     (checked,) = [each for each in LADDER if each["name"] == "Imports go down the ladder"]
     rungs = [re.findall(r"barnabas\.(\w+)", rung) for rung in checked["layers"]]

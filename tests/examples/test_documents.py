@@ -15,9 +15,20 @@ from tests.support.supervised import Supervised
 pytestmark = pytest.mark.timeout(600)  # a page has up to fifty commands, each a process
 
 README = ROOT / "README.md"
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "architecture").glob("*.md")])
 
 BEFOREHAND = {
+    "python-api.md": [
+        "seq 1001 | barnabas produce orders --create",
+        "barnabas consume orders --group billing --no-follow",
+    ],
+    "python-consumer.md": [
+        "echo ada:1 olive | barnabas produce orders --create --key-separator :",
+        "echo hello | barnabas produce greetings --create",
+    ],
+    "tls.md": [
+        "barnabas security init ./security --node 1=host1 --node 2=host2 --node 3=host3",
+    ],
     "running-a-broker.md": [
         "barnabas topics create clicks",
         "barnabas topics create old-clicks",
@@ -35,6 +46,8 @@ OF_SPARK = [  # see tests/spark
         "first-pipeline.md",
         "spark.md",
         "pipelines.md",
+        "running-pipelines.md",
+        "custom-sinks.md",
         "recipes.md",
         "etl.md",
         "changes.md",

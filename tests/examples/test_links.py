@@ -1,5 +1,7 @@
 """The pages at the root and in docs/ link to headings, and name source files, that exist.
 
+So do messages and docstrings of the sources, which name pages and sometimes a heading of one.
+
 `make site` checks the same for the site. This test needs no generator, and follows the rules by
 which a repository browser names a heading.
 """
@@ -20,6 +22,8 @@ _SOURCE = re.compile(
     r"(?:[\w-]+/)*(?:[\w-]+\.\w+)?)`"
 )
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_NAMED_PAGE = re.compile(r"docs/[\w/-]+\.md")
+_NAMED_HEADING = re.compile(r"(docs/[\w/-]+\.md), '([^']+)'")
 
 
 def prose(text: str) -> str:
@@ -59,6 +63,17 @@ def missing_files(text: str) -> list[str]:
     return [path for path in named if not any((home / path).exists() for home in homes)]
 
 
+def missing_pages(text: str) -> list[str]:
+    """Pages, and headings after a page (`docs/cli.md, 'Groups'`), that a source names in vain."""
+    named = _NAMED_PAGE.findall(text)
+    missing = [path for path in named if not (ROOT / path).exists()]
+    for path, heading in _NAMED_HEADING.findall(text):
+        page = ROOT / path
+        if page.exists() and f"# {heading}\n" not in page.read_text():
+            missing.append(f"{path}, {heading}")
+    return missing
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken_links(page, page.read_text()) == []
@@ -67,6 +82,21 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_source_file_that_is_named_exists(page: Path) -> None:
     assert missing_files(page.read_text()) == []
+
+
+def test_every_page_that_a_source_names_exists() -> None:
+    folders = [ROOT / name for name in ("src", "tests", "tools", "benchmarks", "examples")]
+    sources = [path for folder in folders for path in folder.rglob("*.py")]
+    sources = [path for path in sources if path != Path(__file__)]
+    missing = {str(path.relative_to(ROOT)): missing_pages(path.read_text()) for path in sources}
+    assert {path: pages for path, pages in missing.items() if pages} == {}
+
+
+def test_missing_pages_are_found() -> None:
+    text = (
+        "docs/cli.md, docs/attic.md, see docs/connect.md, 'Who can run code', docs/cli.md, 'Attic'"
+    )
+    assert missing_pages(text) == ["docs/attic.md", "docs/cli.md, Attic"]
 
 
 def test_missing_files_are_found() -> None:

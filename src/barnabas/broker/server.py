@@ -169,7 +169,7 @@ class Server:
         self._upkeep.append(task)
 
     def _failed(self, reason: str) -> None:
-        logger.critical("this node can't go on: %s", reason)
+        logger.critical("this node can't continue: %s", reason)
         self.exit_code = 1
         self._stop()
 

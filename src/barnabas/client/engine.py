@@ -186,7 +186,9 @@ class Registration:
         for each in list(self._waiting):
             each.cancel()
         error = (
-            ClientClosed(f"closing this {self.name} was cut short: what it had left is not done")
+            ClientClosed(
+                f"closing this {self.name} was interrupted: its remaining work is not done"
+            )
             if closing.cancelled()
             else closing.exception()
         )

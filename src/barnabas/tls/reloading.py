@@ -49,7 +49,7 @@ class ReloadingContext:
             self._must_retry = isinstance(error, OSError)  # the disk may be full
             if str(error) != self._failure:
                 self._failure = str(error)
-                logger.error("%s goes on with its former certificates: %s", self._what, error)
+                logger.error("%s keeps using its previous certificates: %s", self._what, error)
             return False
         logger.info("%s uses new certificates from now on", self._what)
         return True

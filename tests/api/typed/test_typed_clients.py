@@ -44,7 +44,7 @@ def test_a_record_that_does_not_match_is_named_with_its_field(
         assert caught.value.message.value == b'{"id":2,"amount":"much"}'
         assert str(caught.value).startswith(
             f"the value of {topic}-0 at offset 1 is not valid: amount: expected a number, got "
-            "'much'. To go on"
+            "'much'. To continue"
         )
         consumer.seek(TopicPartition(topic, 0), 2)
         with pytest.raises(UndecodableRecord, match=r"value=formats.optional\(Order\) takes it"):

@@ -255,7 +255,7 @@ def test_a_batch_that_cannot_be_read_is_taken_out(server: Server, tmp_path: Path
     cli = Cli(server.start("--listen", "127.0.0.1:0", "--data", "data"))
     failed = cli.fails(1, "consume", "t", "--from-beginning", "--no-follow")
     assert "partition t-0: the batch at offset 1 is damaged" in failed
-    assert "go on at offset 2" in failed
+    assert "continue at offset 2" in failed
     assert "barnabas log repair" in failed
     skipped = cli.ok("consume", "t", "--partition", "0", "--offset", "2", "--no-follow")
     assert skipped.splitlines() == ["three"]

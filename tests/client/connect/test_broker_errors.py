@@ -86,7 +86,7 @@ def test_unreachable_brokers_are_named_with_the_fix() -> None:
     assert "--advertise" not in dead
     assert "bootstrap_servers" in bootstrap
     later = str(BrokerUnreachable.any_more([refused]))
-    assert "cannot be reached any more, at h:1 (connection refused)" in later
+    assert "can no longer be reached, at h:1 (connection refused)" in later
     assert "barnabas server" not in later
 
 

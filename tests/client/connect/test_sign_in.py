@@ -71,13 +71,15 @@ def test_sessions_are_prolonged_while_records_flow(
 
 def test_why_nobody_can_sign_in(broker: SaslBroker) -> None:
     cases = {
-        broker.bootstrap: "nobody signs in on this listener",
+        broker.bootstrap: "this listener does not use SASL",
         broker.sasl_bootstrap: "invalid user or password",
     }
     for address, reason in cases.items():
         with (
             Admin(address, security=security("PLAIN", "alice", "guess-1234")) as admin,
-            pytest.raises(SignInFailed, match=f"user 'alice' cannot sign in by PLAIN: .*{reason}"),
+            pytest.raises(
+                SignInFailed, match=f"user 'alice' cannot sign in with PLAIN: .*{reason}"
+            ),
         ):
             admin.topics()
     hint = "if clients sign in there, set security.protocol"
@@ -111,7 +113,7 @@ def test_commands_sign_in_by_a_file_or_by_variables(broker: SaslBroker, tmp_path
     bob["BARNABAS_SASL_USERNAME"] = "eve"
     code, said = run("topics", "list", "--verbose", "-b", broker.sasl_bootstrap, **bob)
     assert code == 3
-    assert "user 'eve' cannot sign in by SCRAM-SHA-512" in said
+    assert "user 'eve' cannot sign in with SCRAM-SHA-512" in said
     assert SCRAM_PASSWORD not in said
 
 

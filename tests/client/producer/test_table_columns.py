@@ -71,7 +71,7 @@ def test_no_rows_make_no_blocks() -> None:
 def test_columns_of_nulls_are_no_columns() -> None:
     table = table_of(pa.table({"value": ["v"], "partition": [None], "key": [None]}))
     assert table.num_rows == 1
-    with pytest.raises(InvalidArgument, match="a row has none"):
+    with pytest.raises(InvalidArgument, match="a row has no topic"):
         topics_of(table_of(pa.table({"value": ["v"], "topic": [None]})), None)
 
 

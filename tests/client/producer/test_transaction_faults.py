@@ -492,7 +492,7 @@ def test_a_roll_back_that_is_cut_short_ends_the_producer(level: int) -> None:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await transaction.abort()
-            with pytest.raises(BrokerError, match="make a new producer"):
+            with pytest.raises(BrokerError, match="create a new producer"):
                 producer.transaction().begin()
             assert "abort" not in coordinator.told
 

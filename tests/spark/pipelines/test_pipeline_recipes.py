@@ -1,4 +1,4 @@
-"""What docs/pipelines.md and docs/recipes.md show does what it says, on fed rows."""
+"""What the pages on pipelines and docs/recipes.md show does what it says, on fed rows."""
 
 import re
 import sqlite3
@@ -25,7 +25,7 @@ _FILE = re.compile(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The files of the documents."""
     folder = tmp_path_factory.mktemp("recipes")
-    for document in ("pipelines.md", "recipes.md"):
+    for document in ("pipelines.md", "custom-sinks.md", "recipes.md"):
         for name, text in _FILE.findall((ROOT / "docs" / document).read_text()):
             assert not (folder / name).exists(), name
             (folder / name).write_text(text)

@@ -31,7 +31,7 @@ RIGHTS = (
     ("WRITE", "TOPIC", "__barnabas_spark_commits"),
     ("CREATE", "TOPIC", "__barnabas_spark_commits"),
 )
-"""Of prefixes: `docs/security.md` has the same."""
+"""Of prefixes: docs/running-pipelines.md has the same."""
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_the_option_replaces_the_column_topic_and_nothing_else(
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        (["'a' AS value", "CAST(NULL AS STRING) AS topic"], "a row has none"),
+        (["'a' AS value", "CAST(NULL AS STRING) AS topic"], "a row has no topic"),
         (["'a' AS value"], "no topic: set the option topic"),
         (["'a' AS value", "9 AS partition", "'TOPIC' AS topic"], "partition 9"),
         (["repeat('a', 3000000) AS value", "'TOPIC' AS topic"], r"max\.message\.bytes"),

@@ -200,7 +200,7 @@ def test_what_was_planned_is_never_read_from_another_topic_of_that_name(
     with barnabas.Producer(bootstrap) as fresh:
         send(fresh, topic, 0, 0, 1, 1)
     with pytest.raises(
-        DataLost, match=f"{topic}-0.* is gone: its topic was deleted and created again"
+        DataLost, match=f"{topic}-0.* no longer exist: its topic was deleted and created again"
     ):
         list(strict.read(task))
     assert list(lenient.read(task)) == []

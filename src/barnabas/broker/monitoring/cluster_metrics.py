@@ -38,9 +38,11 @@ _BROKERS = _controller("activebrokercount", "Registered brokers that are not fen
 _FENCED = _controller(
     "fencedbrokercount", "Registered brokers that are fenced", "above 0 for 5 minutes: it is down"
 )
-_EXPORTED_BROKERS = gauge("kafka_brokers", "Brokers that are not fenced; told by the controller")
+_EXPORTED_BROKERS = gauge(
+    "kafka_brokers", "Brokers that are not fenced; reported by the controller"
+)
 _TOPIC_PARTITIONS = gauge(
-    "kafka_topic_partitions", "Number of partitions; told by the controller", "topic"
+    "kafka_topic_partitions", "Number of partitions; reported by the controller", "topic"
 )
 _STATE = gauge(
     "kafka_server_kafkaserver_brokerstate",

@@ -15,7 +15,7 @@ def _log(name: str, meaning: str) -> Metric:
 
 
 def _led(name: str, meaning: str, alarm: str = "") -> Metric:
-    return gauge(name, f"{meaning}; told by the leader", *_LABELS, alarm=alarm)
+    return gauge(name, f"{meaning}; reported by the leader", *_LABELS, alarm=alarm)
 
 
 OF_REPLICAS = (

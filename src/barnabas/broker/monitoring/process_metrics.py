@@ -38,7 +38,7 @@ _NETWORK_IDLE = gauge(
 _DELAY = Metric(
     "barnabas_event_loop_delay_seconds",
     Kind.HISTOGRAM,
-    "How late the event loop was, looked at ten times a second",
+    "How late the event loop was, measured ten times a second",
     ("le",),
     "a 0.99 quantile above 0.25 s for 10 minutes: requests wait, and the node may lose its session",
 )

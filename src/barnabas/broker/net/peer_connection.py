@@ -243,7 +243,7 @@ class PeerConnection(BufferedProtocol):
     def _negotiated(self, response: ApiVersionsResponse) -> None:
         self._question = None
         if response.error_code:
-            self._end(f"it does not tell its versions: {response.error_code}", by_peer=False)
+            self._end(f"it does not report its versions: {response.error_code}", by_peer=False)
             return
         self._versions = PeerVersions(response)
         self._connected()

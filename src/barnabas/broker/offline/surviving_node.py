@@ -164,7 +164,7 @@ def _read_instead(disk: Disk, data: DataDirectory) -> StoredMetadata:
     kept = sorted(name for name in disk.list_directories(data.path) if _STRAY.fullmatch(name))
     hint = f"; what it had before is in {data.path}/{kept[-1]}" if kept else ""
     raise StorageError(
-        f"{old} names no voter: this node was fetching the metadata anew, and no cluster can be "
+        f"{old} names no voter: this node was fetching the metadata again, and no cluster can be "
         f"rebuilt from it{hint}"
     )
 

@@ -128,6 +128,6 @@ def _refusal(name: str) -> str:
     if is_about_security(name):
         return (
             f"{name} is not supported, and ignoring it would give a false sense of safety; remove "
-            "the setting. What there is: docs/security.md"
+            "the setting. docs/security.md says what is supported"
         )
     return f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"

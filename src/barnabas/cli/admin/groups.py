@@ -96,10 +96,10 @@ async def lag(
         ),
     ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Show it again and again, and how it changes.")
+        bool, typer.Option("--watch", "-w", help="Refresh until Ctrl-C, and show changes.")
     ] = False,
     interval: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0.1, help="Time between two looks of --watch.")
+        float, typer.Option(metavar="SECONDS", min=0.1, help="Refresh interval of --watch.")
     ] = 2.0,
 ) -> None:
     """Show how far groups are behind, by topic.

@@ -53,7 +53,7 @@ class Profiles:
 
         if not _NAME.fullmatch(name):
             raise InvalidArgument(
-                f"{name!r} is no name for a profile: use letters, digits, dots, - and _"
+                f"invalid profile name {name!r}; use letters, digits, dots, - and _"
             )
         lines = [f"{key}={value}\n" for key, value in settings.items()]
         self._write(self.path(name), "".join(lines))

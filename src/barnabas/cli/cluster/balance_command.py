@@ -25,7 +25,7 @@ async def balance(
     by: Annotated[
         str,
         typer.Option(
-            metavar="GOALS", help="What to even out: any of bytes,rate,leaders; replicas always."
+            metavar="GOALS", help="What to balance besides replicas: any of bytes,rate,leaders."
         ),
     ] = "bytes,leaders",
     without: Annotated[

@@ -100,8 +100,8 @@ async def carry_out(
         done = len(plan) - len(waiting) - len(moving)
         raise CommandError(
             f"{what} stopped: {error}; {done} of {counted(len(plan), 'partition')} done, "
-            f"{len(moving)} still moving (`barnabas cluster status`); the same command goes on "
-            "from there"
+            f"{len(moving)} still moving (`barnabas cluster status`); run the same command to "
+            "continue"
         ) from error
     progress.end()
     await let_preferred_lead(cluster, plan.keys())

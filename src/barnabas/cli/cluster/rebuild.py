@@ -101,7 +101,7 @@ def _confirm(node: "SurvivingNode") -> None:
     ]
     named = f" of nodes {', '.join(others)}" if others else ""
     typer.confirm(
-        f"The cluster will go on from this directory alone. The data{named} can't be used "
+        f"The cluster will continue from this directory alone. The data{named} can't be used "
         "afterwards. Continue?",
         abort=True,
         err=True,

@@ -103,7 +103,7 @@ def create(
         if _wants_json(ctx, as_json):
             print_json(made)
         else:
-            say(f"connector {called} is {'as it was told' if update else 'created'}")
+            say(f"connector {called} is {'up to date' if update else 'created'}")
 
     _with(ctx, url, use)
 
@@ -129,11 +129,13 @@ def config(
     name: Name,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Change it; may be repeated."),
+        typer.Option(
+            "--set", "-s", metavar="NAME=VALUE", help="Setting to change; may be repeated."
+        ),
     ] = None,
     unset: Annotated[
         list[str] | None,
-        typer.Option("--unset", metavar="NAME", help="Take it away; may be repeated."),
+        typer.Option("--unset", metavar="NAME", help="Setting to remove; may be repeated."),
     ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,

@@ -36,7 +36,7 @@ def run(
     checkpoints: Annotated[
         str,
         typer.Option(
-            metavar="DIR", help="Checkpoint directory; instances share it, so that one can go on."
+            metavar="DIR", help="Checkpoint directory, shared by all instances for takeover."
         ),
     ] = ".barnabas/connect",
     pipelines: Annotated[
@@ -55,7 +55,10 @@ def run(
         ),
     ] = None,
     group: Annotated[
-        str, typer.Option(metavar="NAME", help="Instances of the same group stand by.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Group; one instance of a group runs, the others stand by."
+        ),
     ] = "connect",
     configs_topic: Annotated[
         str, typer.Option(metavar="TOPIC", help="Topic of the connectors.")

@@ -73,7 +73,7 @@ def console(
     ] = "sub",
     oidc_token: Annotated[
         str,
-        typer.Option(metavar="access|id", help="Token that is shown to the cluster."),
+        typer.Option(metavar="access|id", help="Token to present to the cluster."),
     ] = "access",  # noqa: S107 - which one
     mask: Annotated[
         list[str] | None,
@@ -85,7 +85,7 @@ def console(
     ] = None,
     audit_topic: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC", help="Topic that every change is written to, by whom."),
+        typer.Option(metavar="TOPIC", help="Audit topic: every change, and who made it."),
     ] = None,
     connect: Annotated[
         str | None,
@@ -120,7 +120,7 @@ def console(
         bool,
         typer.Option(
             "--insecure-http",
-            help="Speak HTTP on other addresses than localhost, behind a proxy that does TLS.",
+            help="Serve HTTP on addresses other than localhost, behind a proxy with TLS.",
         ),
     ] = False,
     bootstrap: Bootstrap = None,

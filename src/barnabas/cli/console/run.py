@@ -21,7 +21,7 @@ async def run_console(options: "ConsoleOptions", *, open_browser: bool) -> None:
         mode = " (read-only)" if options.read_only else ""
         say(f"console of {options.bootstrap}{mode} until Ctrl-C: {address}")
         if not options.is_local and options.certificate is None:
-            say("warning: passwords cross the network unencrypted unless a proxy does TLS")
+            say("warning: passwords cross the network unencrypted unless a proxy adds TLS")
         if open_browser and _has_display():
             webbrowser.open(address)
 

@@ -56,6 +56,6 @@ def _named_by_id(option: str, end: "ClusterEnd") -> "ClusterEnd":
     except BarnabasError as error:
         raise UsageError(f"the id of the cluster is not known: {error}; {what_to_do}") from error
     if not found:
-        raise UsageError(f"{end.bootstrap_servers} tells no id of its cluster; {what_to_do}")
+        raise UsageError(f"{end.bootstrap_servers} does not report its cluster id; {what_to_do}")
     say(f"the cluster at {end.bootstrap_servers} is called {found}, by its id")
     return replace(end, name=found)

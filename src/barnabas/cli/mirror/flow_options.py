@@ -64,7 +64,7 @@ Groups = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Groups or regular expressions that go along. Default: all.",
+        help="Groups to mirror, names or regular expressions. Default: all.",
         show_default=False,
     ),
 ]

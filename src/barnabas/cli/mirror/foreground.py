@@ -211,7 +211,8 @@ def _copy(
             flow.stop()
     except (Py4JError, ConnectionError) as error:
         raise CommandError(
-            f"{SparkGone.MESSAGE} (see {log}); start the mirror again: it goes on where it was"
+            f"{SparkGone.MESSAGE} (see {log}); start the mirror again: it continues "
+            "where it stopped"
         ) from error
     finally:
         with suppress(Py4JError, ConnectionError):  # it may end at this moment

@@ -105,7 +105,7 @@ def print_failover(report: "FailoverReport", source: str, target: str) -> None:
     if report.rolled_back:
         print_line(f"rolled back {counted(report.rolled_back, 'open transaction')} of the flow")
     print_groups(report.groups)
-    print_line(f"the flow is stopped: producers and groups can go on in {target}")
+    print_line(f"the flow is stopped: producers and groups can continue in {target}")
 
 
 def _rounded(number: float | None) -> str | None:

@@ -16,7 +16,7 @@ from barnabas.spark.pipelines.run.run_folder import RunFolder
 _RESTARTED = "It was restarted with its definition as it is now."
 _RESTARTED_IN_VAIN = (
     "It was restarted with its definition as it is now, which has failed since and has finished no "
-    "batch. Correct the definition and restart it; it goes on from its checkpoint."
+    "batch. Correct the definition and restart it; it continues from its checkpoint."
 )
 
 Follow: TypeAlias = Callable[[], DefinitionFollower]

@@ -157,7 +157,7 @@ async def consume(
         bool,
         typer.Option(
             "--skip-undecodable",
-            help="Go on after a record that can't be decoded, and say where it is.",
+            help="Skip records that can't be decoded, and report where they are.",
         ),
     ] = False,
     null_marker: Annotated[

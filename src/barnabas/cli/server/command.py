@@ -97,7 +97,7 @@ def server(
     ] = None,
     console: Annotated[
         bool,
-        typer.Option("--console", help="Bring the web console along, at http://localhost:8080/."),
+        typer.Option("--console", help="Start the web console too, at http://localhost:8080/."),
     ] = False,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Properties file with settings.")

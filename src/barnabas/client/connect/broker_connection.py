@@ -136,10 +136,10 @@ class BrokerConnection(asyncio.BufferedProtocol):
             await connection.close()
             if connection.tls_failure is not None:
                 raise HandshakeFailed(connection.tls_failure) from error
-            what = "says nothing" if isinstance(error, RequestTimedOut) else "hangs up"
+            what = "does not answer" if isinstance(error, RequestTimedOut) else "closes it"
             raise BrokerUnreachable(
-                f"it takes the connection and {what}: too busy, or no Kafka, or a TLS listener "
-                "that needs security.protocol=SSL"
+                f"it accepts the connection and {what}: it is busy, is not Kafka, or is a TLS "
+                "listener that needs security.protocol=SSL"
             ) from error
         except BaseException:
             await connection.close()
@@ -323,7 +323,9 @@ class BrokerConnection(asyncio.BufferedProtocol):
         try:
             response = decode_response(memoryview(answer), request.RESPONSE, version)
         except WireError as error:
-            mismatch = ProtocolMismatch(f"the broker at {self.address} sent nonsense: {error}")
+            mismatch = ProtocolMismatch(
+                f"the broker at {self.address} sent an invalid response: {error}"
+            )
             self._fail(mismatch)
             raise mismatch from error
         return response  # type: ignore[return-value]  # RESPONSE is the class that ResponseT names
@@ -394,7 +396,7 @@ class BrokerConnection(asyncio.BufferedProtocol):
         except FrameSizeError as error:
             self._fail(
                 ProtocolMismatch(
-                    f"what answers at {self.address} does not speak plaintext Kafka "
+                    f"the server at {self.address} does not speak plaintext Kafka "
                     f"(a frame of {error} bytes)"
                 )
             )

@@ -71,7 +71,7 @@ class ConnectionPool:
             await sign_in(connection, self._login, self._connect_timeout_ms)
         except (RequestTimedOut, ConnectionLost) as error:
             await connection.close()
-            raise BrokerUnreachable(f"it does not go on with the sign-in: {error}") from error
+            raise BrokerUnreachable(f"it did not complete the sign-in: {error}") from error
         except BaseException:
             await connection.close()
             raise

@@ -52,7 +52,7 @@ class SaslLogin:
             )
         if is_token and ScramMechanism.named(mechanism) is None:
             raise InvalidArgument(
-                f"a delegation token signs in by SCRAM-SHA-256 or SCRAM-SHA-512, not {mechanism}"
+                f"a delegation token signs in with SCRAM-SHA-256 or SCRAM-SHA-512, not {mechanism}"
             )
         return cls(mechanism, user, password, is_token=is_token)
 

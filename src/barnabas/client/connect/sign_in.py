@@ -61,7 +61,9 @@ async def _converse(
         offered = ", ".join(shaken.mechanisms)
         raise _failed(login, f"the broker offers {offered}; set sasl.mechanism to one of them")
     if shaken.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-        raise _failed(login, "nobody signs in on this listener; set security.protocol without SASL")
+        raise _failed(
+            login, "this listener does not use SASL; set security.protocol to PLAINTEXT or SSL"
+        )
     if shaken.error_code:
         raise _failed(login, f"error {shaken.error_code}")
     try:
@@ -90,4 +92,4 @@ async def _new_exchange(login: SaslLogin) -> ClientExchange:
 
 
 def _failed(login: SaslLogin, reason: str) -> SignInFailed:
-    return SignInFailed(f"{login} cannot sign in by {login.mechanism}: {reason}")
+    return SignInFailed(f"{login} cannot sign in with {login.mechanism}: {reason}")

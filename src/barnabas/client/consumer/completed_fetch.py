@@ -158,8 +158,8 @@ def damaged(completed: CompletedFetch, offset: int, error: RecordsError) -> Corr
     behind = _behind(completed, offset)
     if behind is not None:
         message += (
-            f"; to skip it, go on at offset {behind} (seek, or `barnabas consume --offset`); "
-            "to take it out of the log, `barnabas log repair` on its nodes"
+            f"; to skip it, continue at offset {behind} (seek, or `barnabas consume --offset`); "
+            "to remove it from the log, run `barnabas log repair` on its nodes"
         )
     return CorruptRecords(message)
 

@@ -127,7 +127,9 @@ class ConsumerCore(ConsumerCommits):
                 "that the cluster is up, or set a longer close_timeout_s"
             ) from error
         except BarnabasError as error:
-            error.add_note("This was the commit on leaving: what was done last will be read again.")
+            error.add_note(
+                "This was the last commit before leaving: the last messages will be read again."
+            )
             raise
         finally:
             await self._tasks.close()

@@ -178,7 +178,7 @@ def _check_pattern(pattern: str | None, group: str | None) -> None:
         raise InvalidArgument("pattern is empty: '.*' matches all topics")
     if group is None:
         raise InvalidArgument(
-            "pattern needs a group, which shares out the topics that match; without one name "
+            "pattern needs a group, which assigns the topics that match; without one name "
             "them in topics, from the list of Admin.topics() for example"
         )
 

@@ -49,7 +49,7 @@ _FOLLOWER_S = 300.0  # then the leader may know a better one
 _LED_S = 10.0  # after a follower has failed, which the leader may not know yet
 _SURE_S = 1.0  # brokers hear of new topics sooner
 _ANOTHER_TOPIC = (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID)
-_WHAT_TO_DO = 'Seek to where to go on, or let on_data_loss="earliest" or "latest" do so'
+_WHAT_TO_DO = 'Seek to an offset that exists, or set on_data_loss="earliest" or "latest"'
 
 
 class Fetcher:
@@ -369,7 +369,7 @@ class Fetcher:
         if self._out_of_range is None:
             raise DataLost(
                 f"partition {state.partition}: its topic was deleted and created again, so offset "
-                f"{state.progress.position} means nothing any more. {_WHAT_TO_DO}"
+                f"{state.progress.position} is no longer valid. {_WHAT_TO_DO}"
             )
         epoch = state.epoch
         times = {state.partition: self._out_of_range}

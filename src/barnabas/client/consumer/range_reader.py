@@ -278,7 +278,7 @@ class RangeReader:
             names = ", ".join(sorted(str(each.partition) for each in gone))
             recreated = any(found[each.partition.topic] is not None for each in gone)
             why = "its topic was deleted and created again" if recreated else str(error)
-            self._lose(f"what was to be read of {names} is gone: {why}")
+            self._lose(f"the requested records of {names} no longer exist: {why}")
             for wanted in gone:
                 self._move(wanted, wanted.end)
         await asyncio.sleep(_LOOK_AGAIN_S)

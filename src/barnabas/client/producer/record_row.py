@@ -15,7 +15,7 @@ def row_of(timestamp_ms: int, key: object, value: object, headers: Iterable[obje
     """A record of the usual types; TypeError or `InvalidArgument` if it is none."""
     timestamp_ms = index(timestamp_ms)
     if not 0 <= timestamp_ms <= _MAX_TIMESTAMP_MS:
-        raise InvalidArgument(f"timestamp {timestamp_ms} is no time in milliseconds")
+        raise InvalidArgument(f"timestamp {timestamp_ms} is not a time in milliseconds")
     return timestamp_ms, _bytes_of(key, "key"), _bytes_of(value, "value"), _headers_of(headers)
 
 
@@ -66,7 +66,7 @@ def _header_of(header: object) -> Header:
     try:
         key.encode()
     except UnicodeEncodeError as error:
-        raise InvalidArgument(f"a header's key is no text: {error}") from error
+        raise InvalidArgument(f"a header's key is not valid text: {error}") from error
     if value is not None and not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"a header's value is bytes or None, not {type(value).__name__}")
     return str(key), None if value is None else bytes(value)

@@ -46,7 +46,9 @@ def table_of(data: Any, topic: str | None = None) -> pa.Table:
         if names.count(name) > 1:
             raise InvalidArgument(f"there are {names.count(name)} columns {name}")
     if not set(names).intersection(_SENT):
-        raise InvalidArgument(f"nothing to send: there is none of the columns {', '.join(_SENT)}")
+        raise InvalidArgument(
+            f"nothing to send: the table has none of the columns {', '.join(_SENT)}"
+        )
     _check_type(data, schema.TOPIC, "a string", _is_text)
     _check_type(data, schema.PARTITION, "an integer", pa.types.is_integer)
     dropped = set(_LOOKED_OVER)
@@ -87,10 +89,10 @@ def topics_of(table: pa.Table, topic: str | None) -> list[str]:
     if topic is not None:
         return [topic]
     if schema.TOPIC not in table.schema.names:
-        raise InvalidArgument("which topic? Give send_table one, or the table a column topic")
+        raise InvalidArgument("no topic: pass topic= to send_table, or add a column topic")
     topics: list[str | None] = pc.unique(_plain(table.column(schema.TOPIC))).to_pylist()
     if None in topics:
-        raise InvalidArgument("column topic: a row has none")
+        raise InvalidArgument("column topic: a row has no topic")
     return [each for each in topics if each is not None]
 
 

@@ -258,12 +258,13 @@ class TransactionalId:
         if committed:
             return CommitUncertain(
                 f"{self._name}: the commit was not confirmed, so it may have happened or not "
-                f"({str(error) or type(error).__name__}). Make a new producer, then look"
+                f"({str(error) or type(error).__name__}). Create a new producer, then "
+                "check what was committed"
             )
         return BrokerError(
             ErrorCode.COORDINATOR_NOT_AVAILABLE,
             f"{self._name}: it was not confirmed that its transaction is rolled back "
-            f"({str(error) or type(error).__name__}); make a new producer, which sees to it",
+            f"({str(error) or type(error).__name__}); create a new producer, which rolls it back",
         )
 
     # -- the coordinator -----------------------------------------------------------------------

@@ -10,8 +10,8 @@
         ...
 
 A pipeline is a function of DataFrames, decorated with its sources and its sink, or a query in a
-`.sql` file. `barnabas pipeline run` runs them (docs/pipelines.md), `barnabas.spark.testing` tests
-them without a broker.
+`.sql` file. `barnabas pipeline run` runs them (docs/running-pipelines.md), `barnabas.spark.testing`
+tests them without a broker.
 """
 
 from importlib import import_module

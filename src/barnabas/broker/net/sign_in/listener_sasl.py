@@ -79,8 +79,7 @@ def check_sasl(listeners: Iterable[Listener]) -> None:
         tokens = ListenerSasl.of(listener).tokens
         if tokens is not None and tokens.jwks_url is None:
             logger.warning(
-                "listener %s accepts tokens without a signature: anyone who writes one signs in "
-                "as anybody",
+                "listener %s accepts tokens without a signature: anyone can sign in as any user",
                 listener.name,
             )
 

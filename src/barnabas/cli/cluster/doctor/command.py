@@ -17,15 +17,15 @@ EPILOG = "Example: barnabas cluster doctor --max-lag 100000"
 async def doctor(
     session: Session,
     max_lag: Annotated[
-        int, typer.Option(metavar="RECORDS", min=1, help="Lag of a group that is worth a warning.")
+        int, typer.Option(metavar="RECORDS", min=1, help="Group lag above which to warn.")
     ] = 10_000,
     max_disk: Annotated[
         int,
-        typer.Option(metavar="PERCENT", min=1, max=100, help="Use of a disk that is worth one."),
+        typer.Option(metavar="PERCENT", min=1, max=100, help="Disk usage above which to warn."),
     ] = 85,
     certificate_days: Annotated[
         int,
-        typer.Option(metavar="DAYS", min=1, help="Remaining days of a certificate that are."),
+        typer.Option(metavar="DAYS", min=1, help="Certificate validity below which to warn."),
     ] = 30,
 ) -> int:
     """Check everything, and say what to do.

@@ -87,7 +87,7 @@ def run(
         bool,
         typer.Option(
             "--control/--no-control",
-            help="Obey users of the console who ask to stop or restart a pipeline.",
+            help="Let console users stop and restart pipelines.",
         ),
     ] = True,
     watch: Annotated[
