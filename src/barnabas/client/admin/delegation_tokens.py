@@ -143,11 +143,12 @@ async def expire_token(cluster: ClusterClient, hmac: bytes, after_ms: int | None
     doubt = Doubt()
 
     async def attempt() -> int:
+        expiry_ms = time.time_ns() // 1_000_000  # if it is gone, it expired before now
         with doubt.unless_done(ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
             response = await (await cluster.any_connection()).send(request)
             check(response.error_code, "delegation token")
-            return response.expiry_timestamp_ms
-        return time.time_ns() // 1_000_000  # it is gone, so it expired before now
+            expiry_ms = response.expiry_timestamp_ms
+        return expiry_ms
 
     return await cluster.retrying(attempt)
 
