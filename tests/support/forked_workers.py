@@ -1,10 +1,10 @@
 """Workers of pytest-xdist that are forks of one process which has imported all tests.
 
 Importing them takes half a minute of CPU, more than twice that where nothing is compiled yet, and
-every worker of xdist imports them all. Here one process, the template, collects the tests once, and
+every worker of xdist imports them all. Here one process, the template, imports the tests once, and
 each worker begins as a copy of it, so that only collecting is left to do.
 
-    pytest --workers 4 -> template: collects, then waits
+    pytest --workers 4 -> template: imports, then waits
                        -> xdist starts four launchers in place of interpreters
                           launcher -> template: its stdin, stdout and stderr
                                       template -> fork: goes on as the interpreter
@@ -71,7 +71,7 @@ def _end(template: "subprocess.Popen[bytes]") -> None:
 def main(number: str, *arguments: str) -> None:
     with socket.socket(fileno=int(number)) as listener:
         listener.set_inheritable(False)
-        _collect(arguments)
+        _import_tests(arguments)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process tells when it is over
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
         assert threading.active_count() == 1, f"a fork would lack {threading.enumerate()}"
@@ -87,7 +87,7 @@ def main(number: str, *arguments: str) -> None:
     _become_worker(launcher)
 
 
-def _collect(arguments: tuple[str, ...]) -> None:
+def _import_tests(arguments: tuple[str, ...]) -> None:
     """Import what the tests import; what is wrong with it, the workers will say."""
     given = [*arguments, "--collect-only", "--quiet", "--numprocesses", "0"]
     # Where nothing is compiled yet, another process begins to do so from the other end.
@@ -99,9 +99,17 @@ def _collect(arguments: tuple[str, ...]) -> None:
         stderr=subprocess.DEVNULL,
     )
     with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
-        pytest.main(given)
+        pytest.main(given, plugins=[_OnlyImports()])
     helper.kill()
     helper.wait()
+
+
+class _OnlyImports:
+    """A plugin that lets pytest import modules, and find nothing in them."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self) -> list[pytest.Item]:
+        return []
 
 
 def _become_worker(launcher: socket.socket) -> None:
