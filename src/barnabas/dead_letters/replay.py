@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.aio.producer import Producer
+from barnabas.client.admin.progress_groups import REPLAY_SUFFIX
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
 from barnabas.client.producer.dead_letters import without_letter_headers
@@ -35,7 +36,7 @@ class Droppable(NamedTuple):
 
 def group_of(topic: str) -> str:
     """The group that records which were sent back."""
-    return f"{topic}.replay"
+    return f"{topic}{REPLAY_SUFFIX}"
 
 
 async def replay_letters(cluster: LetterCluster, topic: str, reason: str | None) -> Counter[str]:

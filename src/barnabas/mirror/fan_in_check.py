@@ -6,10 +6,11 @@ that mark provenance may share topics: their records say where they come from.
 """
 
 from barnabas.client.admin.groups import list_groups
+from barnabas.client.admin.progress_groups import MIRROR_PREFIX
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
 from barnabas.errors import InvalidArgument
-from barnabas.mirror.flow import GROUP_PREFIX, Flow, Names
+from barnabas.mirror.flow import Flow, Names
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.topic_plan import flows
 
@@ -20,11 +21,11 @@ async def check_fan_in(source: ClusterClient, target: ClusterClient, flow: Flow)
         return
     written = {remote_topic(flow, name) for name in await source.refresh(None) if flows(flow, name)}
     for group in await list_groups(target):
-        if not group.group_id.startswith(GROUP_PREFIX) or group.group_id == flow.group_id:
+        if not group.group_id.startswith(MIRROR_PREFIX) or group.group_id == flow.group_id:
             continue
         for name in await fetch_offsets_and_metadata(target, group.group_id):
             if name.topic in written:
-                other = group.group_id.removeprefix(GROUP_PREFIX)
+                other = group.group_id.removeprefix(MIRROR_PREFIX)
                 raise InvalidArgument(
                     f"topic {name.topic} of {flow.target.name} is written by the flow {other}: "
                     f"records of {flow.name} would be mixed with them. Use --names prefix, mark "

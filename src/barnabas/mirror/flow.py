@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from barnabas.client.admin.progress_groups import MIRROR_PREFIX
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.security_settings import SecuritySettings, security_settings
@@ -20,7 +21,6 @@ Start: TypeAlias = Literal["earliest", "latest"]
 DEFAULT_EXCLUDED = (r"mm2.*\.internal", r".*[\-\.]internal", r".*\.replica", "__.*")
 """Topics that do not flow unless other exclusions are given: those of Mirror Maker 2."""
 
-GROUP_PREFIX = "barnabas-mirror."
 """Of groups that have positions of flows."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -132,7 +132,7 @@ class Flow:
     @property
     def group_id(self) -> str:
         """The group of the target whose committed offsets are the positions in the source."""
-        return f"{GROUP_PREFIX}{self.name}"
+        return f"{MIRROR_PREFIX}{self.name}"
 
     def transactional_id(self, partition: TopicPartition) -> str:
         """Under which a partition of the target is written: a later writer fences earlier ones."""

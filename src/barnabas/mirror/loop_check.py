@@ -5,10 +5,11 @@ direction has left its positions in the source, with the id of the cluster that 
 """
 
 from barnabas.client.admin.groups import list_groups
+from barnabas.client.admin.progress_groups import MIRROR_PREFIX
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
 from barnabas.errors import InvalidArgument
-from barnabas.mirror.flow import GROUP_PREFIX, Flow, Names
+from barnabas.mirror.flow import Flow, Names
 from barnabas.mirror.positions import position_of
 from barnabas.mirror.topic_plan import flows
 
@@ -23,15 +24,16 @@ async def check_loops(source: ClusterClient, target: ClusterClient, flow: Flow) 
             "copied into themselves; use --names prefix"
         )
     for group in await list_groups(source):
-        if not group.group_id.startswith(GROUP_PREFIX):
+        if not group.group_id.startswith(MIRROR_PREFIX):
             continue
         found = await fetch_offsets_and_metadata(source, group.group_id)
         for name, each in found.items():
             origin = position_of(each.offset, each.metadata).cluster_id
             if origin and origin == target.cluster_id and flows(flow, name.topic):
+                other = group.group_id.removeprefix(MIRROR_PREFIX)
                 raise InvalidArgument(
                     f"topic {name.topic} of {flow.source.name} is written by the flow "
-                    f"{group.group_id.removeprefix(GROUP_PREFIX)} from {flow.target.name}: records "
+                    f"{other} from {flow.target.name}: records "
                     "would go around forever. Run both flows with --provenance, or with --names "
                     "prefix, or leave the topic out"
                 )

@@ -274,3 +274,19 @@ def test_lag_is_watched(cli: Cli, new_topic: NewTopic) -> None:
     assert row["lag"] == 7
     assert row["change_s"] >= 0
     assert interrupt(process)[0] == 130
+
+
+def test_a_group_that_records_progress_is_not_deleted_by_accident(
+    cli: Cli, new_topic: NewTopic
+) -> None:
+    topic = new_topic(lines=LINES)
+    group = f"{topic}.replay"
+    cli.ok("consume", topic, "--group", group, "--from-beginning", "-n", "4")
+    listed = {each["group"]: each["records_progress"] for each in cli.json("groups", "list")}
+    assert listed[group] is True
+    refused = cli.fails(1, "groups", "delete", group)
+    assert "the next replay sends them again" in refused
+    assert "--forget-progress" in refused
+    assert committed(cli, group) == {0: 4}
+    cli.ok("groups", "delete", group, "--forget-progress")
+    assert group not in {each["group"] for each in cli.json("groups", "list")}

@@ -40,6 +40,7 @@ async def list_(
     """List groups."""
     from barnabas.client.admin.group_members import GroupType
     from barnabas.client.admin.groups import list_groups
+    from barnabas.client.admin.progress_groups import purpose_of
 
     async with session.connect() as cluster:
         groups = await list_groups(cluster, [GroupType(each.value) for each in types or ()])
@@ -50,14 +51,16 @@ async def list_(
             group.state,
             group.protocol_type,
             group.coordinator,
+            purpose_of(group.group_id) is not None,
         )
         for group in groups
     ]
     if session.as_json:
-        keys = ("group", "type", "state", "protocol_type", "coordinator")
+        keys = ("group", "type", "state", "protocol_type", "coordinator", "records_progress")
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
-        print_table(("group", "type", "state", "protocol", "coordinator"), rows)
+        columns = ("group", "type", "state", "protocol", "coordinator", "records progress")
+        print_table(columns, [(*row, "yes" if is_progress else "no") for *row, is_progress in rows])
 
 
 @app.command("describe", epilog="Example: barnabas groups describe billing")
@@ -195,10 +198,29 @@ async def reset_offsets(
 
 @app.command("delete", epilog="Example: barnabas groups delete billing")
 @cluster_command
-async def delete(session: Session, groups: Groups) -> None:
+async def delete(
+    session: Session,
+    groups: Groups,
+    forget_progress: Annotated[
+        bool,
+        typer.Option(
+            "--forget-progress",
+            help="Also groups in which a mirror or a replay of dead letters records its progress: "
+            "it begins again without them.",
+        ),
+    ] = False,
+) -> None:
     """Delete groups without members, and their committed offsets."""
     from barnabas.client.admin.groups import delete_groups
+    from barnabas.client.admin.progress_groups import purpose_of
 
+    for group in groups:
+        purpose = purpose_of(group)
+        if purpose is not None and not forget_progress:
+            raise CommandError(
+                f"group {group} is not deleted: {purpose}. If that is what you want, add "
+                "--forget-progress"
+            )
     async with session.connect() as cluster:
         results = await delete_groups(cluster, groups)
     if session.as_json:

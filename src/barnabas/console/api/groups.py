@@ -15,6 +15,7 @@ from barnabas.client.admin.group_reset import (
     plan_reset,
 )
 from barnabas.client.admin.groups import delete_groups, describe_group
+from barnabas.client.admin.progress_groups import purpose_of
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.console.answers import ApiError
 from barnabas.console.api.parameters import (
@@ -206,6 +207,13 @@ async def delete_group(call: Call) -> dict[str, Any]:
     if call.text("confirm") != group_id:
         raise ApiError(
             HTTPStatus.BAD_REQUEST, "what was typed is not the id of the group", f"Type {group_id}."
+        )
+    purpose = purpose_of(group_id)
+    if purpose is not None:
+        raise ApiError(
+            HTTPStatus.CONFLICT,
+            f"group {group_id} is not deleted: {purpose}",
+            f"barnabas groups delete {group_id} --forget-progress deletes it all the same.",
         )
     for error in (await delete_groups(call.cluster.client, [group_id])).values():
         if error is not None:

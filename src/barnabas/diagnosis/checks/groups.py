@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from barnabas.client.admin.progress_groups import purpose_of
 from barnabas.diagnosis.facts import Facts
 from barnabas.diagnosis.finding import Finding, warning
 from barnabas.quantities import counted, some
@@ -19,9 +20,12 @@ def behind(facts: Facts) -> Iterator[Finding]:
 
 
 def abandoned(facts: Facts) -> Iterator[Finding]:
-    """No member reads, and the lag only grows."""
+    """No member reads, and the lag only grows.
+
+    A group that records the progress of a tool has members only while the tool runs.
+    """
     for group in facts.groups:
-        if group.is_empty and group.lag:
+        if group.is_empty and group.lag and purpose_of(group.group_id) is None:
             yield warning(
                 "groups",
                 f"group {group.group_id} has no members and is {counted(group.lag, 'record')} "

@@ -334,6 +334,7 @@ def test_groups() -> None:
         GroupFacts("slow", "Stable", 10_000, {}),
         GroupFacts("left", "Empty", 3, {}),
         GroupFacts("done", "Empty", 0, {}),
+        GroupFacts("orders-dead.replay", "Empty", 3, {}),
         GroupFacts("late", "Stable", 5, {T0: 2}),
         GroupFacts("secret", "Stable", None, {}),
     ]

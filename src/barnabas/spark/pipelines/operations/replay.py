@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from barnabas.client.admin.progress_groups import REPLAY_SUFFIX
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 from barnabas.spark.dead_letters.dead_record import HEADER_PREFIX
@@ -28,7 +29,7 @@ def replay_dead_letters(
     topics = _topics(pipeline)
     if not topics:
         raise InvalidArgument(f"pipeline {pipeline.name} has no dead-letter topic")
-    name = f"{pipeline.name}.replay"
+    name = f"{pipeline.name}{REPLAY_SUFFIX}"
     with Admin(bootstrap_servers, security=security) as admin:
         ends = {
             partition: end

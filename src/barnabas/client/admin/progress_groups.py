@@ -1,0 +1,22 @@
+"""Groups that have no members and record the progress of a tool: known by their names.
+
+Nobody consumes with them, so they look unused. But a tool whose progress is deleted does its work
+again.
+"""
+
+REPLAY_SUFFIX = ".replay"
+MIRROR_PREFIX = "barnabas-mirror."
+
+
+def purpose_of(group_id: str) -> str | None:
+    """What a group records, and what comes of its deletion; None of a group of consumers."""
+    if group_id.startswith(MIRROR_PREFIX):
+        flow = group_id.removeprefix(MIRROR_PREFIX)
+        return f"it records how far mirror {flow} is: without it, records are copied again"
+    if group_id.endswith(REPLAY_SUFFIX):
+        letters = group_id.removesuffix(REPLAY_SUFFIX)
+        return (
+            f"it records which dead letters of {letters} were sent back: without it, the next "
+            "replay sends them again"
+        )
+    return None

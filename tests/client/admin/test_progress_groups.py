@@ -1,0 +1,19 @@
+import pytest
+
+from barnabas.client.admin.progress_groups import purpose_of
+
+
+@pytest.mark.parametrize(
+    ("group_id", "said"),
+    [
+        ("orders-dead.replay", "which dead letters of orders-dead were sent back"),
+        ("barnabas-mirror.a-to-b", "how far mirror a-to-b is"),
+    ],
+)
+def test_who_records_progress_is_known_by_its_name(group_id: str, said: str) -> None:
+    assert said in (purpose_of(group_id) or "")
+
+
+@pytest.mark.parametrize("group_id", ["billing", "replay", "mirror", "replays", ""])
+def test_groups_of_consumers_have_no_such_purpose(group_id: str) -> None:
+    assert purpose_of(group_id) is None
