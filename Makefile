@@ -12,7 +12,7 @@ TOOLS_VENV := .venv-tools
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels sbom matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -101,6 +101,9 @@ bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 
 wheels: ## Build the wheels of this machine into dist/, and check each without a compiler
 	$(PYTHON) -m tools.build_wheels
+
+sbom: $(STAMP) ## List the packages that a release needs (SBOM, CycloneDX) in dist/
+	$(BIN)/python -m tools.sbom
 
 matrix: ## Run the quick part of the suite with each Python from 3.11 to 3.14 that is found
 	$(PYTHON) -m tools.run_matrix
