@@ -12,7 +12,7 @@ TOOLS_VENV := .venv-tools
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels sbom matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels sbom audit matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -64,7 +64,7 @@ chaos: $(STAMP) ## Cause all faults at once in a cluster of five real nodes, for
 	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
 	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
 
-check: $(STAMP) ## Lint, type-check, check imports and generated files
+check: $(STAMP) $(TOOLS_VENV)/.installed ## Lint, type-check, check imports, generated files and, where it can, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -73,6 +73,10 @@ check: $(STAMP) ## Lint, type-check, check imports and generated files
 	$(BIN)/python tools/generate_sync.py --check
 	$(BIN)/python tools/generate_docs.py --check
 	$(BIN)/python tools/draw_performance.py --check
+	$(BIN)/python -m tools.audit --optional
+
+audit: $(STAMP) $(TOOLS_VENV)/.installed ## Look for known vulnerabilities in the packages of a release
+	$(BIN)/python -m tools.audit
 
 fix: $(STAMP) ## Format and apply safe lint fixes
 	$(BIN)/ruff check --fix .
