@@ -46,7 +46,7 @@ _RANDOM_SECRET = re.compile(rb"[A-Za-z0-9+/_-]{43}=?|[0-9A-Fa-f]{64}")
 _SCRYPT_SALT = b"barnabas cluster secret"
 """The same on all nodes, and known before a node knows its cluster's id."""
 _SCRYPT_COST, _SCRYPT_BLOCK = 1 << 14, 8
-"""16 MiB, and some 50 ms of a CPU."""
+"""16 MiB, and some 70 ms of a CPU."""
 
 
 class PeerIdentity(NamedTuple):
