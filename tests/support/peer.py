@@ -32,6 +32,7 @@ def prove(client: RawClient, broker: BrokerProcess, node_id: int) -> RawClient:
     assert client.ask(SaslHandshakeRequest(MECHANISM)).error_code == 0
     challenge = client.ask(SaslAuthenticateRequest(prover.hello))
     assert challenge.error_code == 0, challenge.error_message
-    proved = client.ask(SaslAuthenticateRequest(prover.answer(challenge.auth_bytes)))
+    proved = client.ask(SaslAuthenticateRequest(prover.answer(bytes(challenge.auth_bytes))))
     assert proved.error_code == 0, proved.error_message
+    prover.check(bytes(proved.auth_bytes))
     return client

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from barnabas.broker.net.peer_proof import MECHANISM
+from barnabas.broker.net.peer_proof import MECHANISM, NONCE_BYTES
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.metadata import MetadataRequest
@@ -23,7 +23,9 @@ def test_a_wrong_proof_is_answered_late_and_closes_the_connection(
     prover = prover_of(node, 9)
     with RawClient(node.host, node.port) as guesser:
         assert guesser.ask(SaslHandshakeRequest(MECHANISM)).error_code == 0
-        assert guesser.ask(SaslAuthenticateRequest(prover.hello)).error_code == 0
+        challenge = guesser.ask(SaslAuthenticateRequest(prover.hello))
+        assert challenge.error_code == 0
+        assert len(challenge.auth_bytes) == NONCE_BYTES, "a nonce, and nothing of the secret"
         began = time.monotonic()
         frames = [
             guesser.frame(SaslAuthenticateRequest(bytes(32))),
@@ -33,6 +35,7 @@ def test_a_wrong_proof_is_answered_late_and_closes_the_connection(
         refused = guesser.receive()
         assert time.monotonic() - began >= DELAY_S
         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert not refused.auth_bytes
         with pytest.raises((EOFError, OSError)):
             guesser.receive()
     assert client.ask(MetadataRequest(None)).brokers

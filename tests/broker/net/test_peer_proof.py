@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from barnabas.broker.net.cluster_secret import new_secret
 from barnabas.broker.net.peer_proof import (
     Credentials,
     PeerIdentity,
@@ -15,6 +16,7 @@ from barnabas.broker.net.peer_proof import (
     Verifier,
     credentials_of,
     key_of,
+    stretch,
 )
 from barnabas.broker.net.peers import Peers, PeerUnavailable, peer_client_id
 from barnabas.broker.runtime.clock import Clock
@@ -52,8 +54,23 @@ def test_both_sides_prove_that_they_know_the_secret() -> None:
     prover = Prover(credentials(2), 1, NONCE)
     verifier = Verifier(credentials(1), prover.hello, OTHER_NONCE)
     proof = prover.answer(verifier.challenge)
-    assert verifier.check(proof) == (2, b"\2" * 16)
-    assert b"secret" not in prover.hello + verifier.challenge + proof
+    peer, answer = verifier.check(proof)
+    assert peer == (2, b"\2" * 16)
+    prover.check(answer)
+    assert b"secret" not in prover.hello + verifier.challenge + proof + answer
+
+
+def test_a_stranger_gets_nothing_that_depends_on_the_secret() -> None:
+    """With such a value it could try guesses at the secret without asking the node again."""
+    hello = Prover(credentials(2, secret=b"a guess"), 1, NONCE).hello
+    challenges, refusals = set(), set()
+    for secret in (b"secret", b"another", None):
+        verifier = Verifier(credentials(1, secret=secret), hello, OTHER_NONCE)
+        challenges.add(verifier.challenge)
+        with pytest.raises(ProofError) as refused:
+            verifier.check(bytes(32))
+        refusals.add(str(refused.value))
+    assert len(challenges) == len(refusals) == 1
 
 
 STEPS = [b"old", b"old\nnew", b"new\nold", b"new"]
@@ -67,30 +84,81 @@ def test_a_secret_that_is_changed_step_by_step(asks: bytes, asked: bytes) -> Non
     two, one = (PeerIdentity(number, bytes([number]) * 16) for number in (2, 1))
     prover = Prover(credentials_of(two, "c", asks), 1, NONCE)
     verifier = Verifier(credentials_of(one, "c", asked), prover.hello, OTHER_NONCE)
-    if asked.partition(b"\n")[0] in asks.split(b"\n"):
-        assert verifier.check(prover.answer(verifier.challenge)) == two
+    proof = prover.answer(verifier.challenge)
+    if asks.partition(b"\n")[0] in asked.split(b"\n"):
+        peer, answer = verifier.check(proof)
+        assert peer == two
+        prover.check(answer)
     else:
         assert abs(STEPS.index(asks) - STEPS.index(asked)) > 1
         with pytest.raises(ProofError, match="cluster secret differs"):
-            prover.answer(verifier.challenge)
+            verifier.check(proof)
 
 
 @pytest.mark.parametrize("secret", [b"another", None])
 def test_with_another_secret_neither_side_believes_the_other(secret: bytes | None) -> None:
     prover = Prover(credentials(2, secret=secret), 1, NONCE)
     verifier = Verifier(credentials(1), prover.hello, OTHER_NONCE)
-    with pytest.raises(ProofError, match="cluster secret differs"):
-        prover.answer(verifier.challenge)
-    for guess in (b"", bytes(32), verifier.challenge[32:]):
+    proof = prover.answer(verifier.challenge)
+    for guess in (proof, b"", bytes(32), verifier.challenge):
         with pytest.raises(ProofError, match="cluster secret differs"):
             verifier.check(guess)
+    right = Prover(credentials(2), 1, NONCE)
+    _, answer = verifier.check(right.answer(verifier.challenge))
+    for guess in (answer, proof, b"", bytes(32)):
+        with pytest.raises(ProofError, match="cluster secret differs"):
+            prover.check(guess)
+
+
+def test_a_node_is_not_believed_before_it_has_sent_a_challenge() -> None:
+    prover = Prover(credentials(2), 1, NONCE)
+    for challenge in (b"", bytes(31), bytes(64)):
+        with pytest.raises(ProofError, match="malformed"):
+            prover.answer(challenge)
+    with pytest.raises(ProofError):
+        prover.check(b"")
+
+
+def test_a_proof_sent_back_is_worth_nothing() -> None:
+    """The two sides prove different things, so none can answer with what it was sent."""
+    prover = Prover(credentials(2), 1, NONCE)
+    with pytest.raises(ProofError):
+        prover.check(prover.answer(OTHER_NONCE))
 
 
 def test_an_old_proof_is_worth_nothing() -> None:
     prover = Prover(credentials(2), 1, NONCE)
-    proof = prover.answer(Verifier(credentials(1), prover.hello, OTHER_NONCE).challenge)
+    old = Verifier(credentials(1), prover.hello, OTHER_NONCE)
+    proof = prover.answer(old.challenge)
+    _, answer = old.check(proof)
     with pytest.raises(ProofError):
         Verifier(credentials(1), prover.hello, b"o" * 32).check(proof)
+    again = Prover(credentials(2), 1, b"o" * 32)
+    again.answer(old.challenge)
+    with pytest.raises(ProofError):
+        again.check(answer)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        new_secret(bytes(range(200, 232))),
+        b"Zm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgc2VjcmU=",
+        b"Zm9yIHRlc3RzIG9ubHksIG5vdCBhIHJlYWwgc2VjcmU",
+        b"0123456789abcdef" * 4,
+    ],
+)
+def test_random_bytes_are_not_stretched(secret: bytes) -> None:
+    assert stretch(secret) == secret
+
+
+@pytest.mark.parametrize("secret", [b"correct horse battery staple", b"0123456789abcdef" * 3])
+def test_a_passphrase_is_stretched_once(secret: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    stretch.cache_clear()
+    stretched = stretch(secret)
+    assert secret not in stretched
+    monkeypatch.setattr("barnabas.broker.net.peer_proof.scrypt", None)
+    assert key_of(secret, "c") == key_of(secret, "d")
 
 
 @pytest.mark.parametrize(
@@ -103,8 +171,9 @@ def test_an_old_proof_is_worth_nothing() -> None:
         ),
         (Prover(credentials(1), 1, NONCE).hello, "two nodes have one number"),
         (b"", "is malformed"),
-        (bytes(200), "is malformed"),
-        (b"\1" + b"\xff" * 56, "is malformed"),
+        (b"\2" + b"\xff" * 24 + bytes(32), "is malformed"),
+        (b"\2" + b"\xff" * 56, "is malformed"),
+        (b"\1" + Prover(credentials(2), 1, NONCE).hello[1:], "has version 1, this release knows 2"),
         (Prover(credentials(2), 1, NONCE).hello + b"\xff", "is malformed"),
         (Prover(credentials(2), 1, NONCE).hello + b"x" * 1000, "is malformed"),
     ],
@@ -175,10 +244,13 @@ class Other(asyncio.Protocol):
                     raise ProofError("this node has not joined a cluster yet")
                 self.verifier = Verifier(self.stage.theirs, auth_bytes, OTHER_NONCE)
                 return SaslAuthenticateResponse(auth_bytes=self.verifier.challenge)
-            self.stage.proved.append(self.verifier.check(auth_bytes).node_id)
+            if self.stage.is_impostor:
+                return SaslAuthenticateResponse(auth_bytes=auth_bytes)
+            peer, answer = self.verifier.check(auth_bytes)
+            self.stage.proved.append(peer.node_id)
         except ProofError as error:
             return SaslAuthenticateResponse(58, str(error))
-        return SaslAuthenticateResponse()
+        return SaslAuthenticateResponse(auth_bytes=answer)
 
 
 class Stage:
@@ -188,6 +260,8 @@ class Stage:
         self.mine: Credentials | None = credentials(2)
         self.theirs: Credentials | None = credentials(1)
         self.is_silent = False
+        self.is_impostor = False
+        """Whether node 1 accepts any proof, and has none itself."""
         self.asked: list[str] = []
         self.versions: list[int] = []
         self.served = [ApiVersion(VoteRequest.API_KEY, 0, 2)]
@@ -249,6 +323,22 @@ def test_who_has_another_secret_is_asked_nothing(
         assert not stage.proved
         assert len([r for r in caplog.records if "cluster.secret.file" in r.message]) == 1
         stage.theirs = credentials(1)
+        await stage.call(VoteRequest())
+
+    play(scenario)
+
+
+def test_who_accepts_a_proof_and_has_none_is_asked_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.is_impostor = True
+        for request in (VoteRequest(), DescribeClusterRequest()):
+            with pytest.raises(PeerUnavailable, match="its cluster secret differs"):
+                await stage.call(request)
+        assert not stage.asked
+        assert len([r for r in caplog.records if "cluster.secret.file" in r.message]) == 1
+        stage.is_impostor = False
         await stage.call(VoteRequest())
 
     play(scenario)

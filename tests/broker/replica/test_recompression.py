@@ -191,6 +191,38 @@ def test_what_waits_is_limited() -> None:
     assert len(seen) == 4, "there is room again"
 
 
+def checks(recompression: Recompression, sender: str, count: int) -> list[Any]:
+    """What a connection gets for batches that only need a check, each in its own partition."""
+    seen: list[Any] = []
+    for _ in range(count):
+        done = batch(b"y", compression=Compression.GZIP)
+        recompression.when_compressed(gzip_partition(), done, seen.append, sender)
+    return seen
+
+
+def test_a_connection_that_fills_the_queue_leaves_room_for_others() -> None:
+    threads: Any = ManualThreads()
+    recompression = Recompression(threads, None)  # type: ignore[arg-type]
+    assert checks(recompression, "greedy", 70) == [TOO_MANY_WAIT] * 6
+    assert checks(recompression, "second", 33) == [TOO_MANY_WAIT], "half of the queue"
+    assert checks(recompression, "third", 22) == [TOO_MANY_WAIT], "a third of the queue"
+    assert checks(recompression, "greedy", 1) == [TOO_MANY_WAIT]
+    for job in threads.jobs:
+        threads.finish(job)
+    assert not recompression.queues
+    assert checks(recompression, "second", 65) == [TOO_MANY_WAIT], "it is alone"
+
+
+def test_many_connections_share_the_queue() -> None:
+    threads: Any = ManualThreads()
+    recompression = Recompression(threads, None)  # type: ignore[arg-type]
+    refused = [len(checks(recompression, f"{number}", 2)) for number in range(300)]
+    assert refused[:32] == [0] * 32
+    assert refused[32:64] == [1] * 32, "one each"
+    assert len(threads.jobs) == 256
+    assert refused[-1] == 2, "that is all"
+
+
 def test_nothing_is_appended_after_the_node_has_closed_its_logs() -> None:
     partition = gzip_partition()
     seen: list[Buffer | PreparedBatch | NotCompressed] = []
@@ -228,7 +260,7 @@ def test_nothing_overtakes_a_batch_that_is_refused_because_too_many_wait() -> No
         recompression=Recompression(threads, None, len(sent[0]) * 2),  # type: ignore[arg-type]
         partitions=SimpleNamespace(by_name={"t": [partition]}, by_id={}),
     )
-    context: Any = SimpleNamespace(version=9)
+    context: Any = SimpleNamespace(version=9, connection=None)
     outcomes: list[Any] = []
 
     def receive(records: bytearray) -> None:
@@ -310,7 +342,7 @@ def test_a_produce_whose_compression_failed_is_answered(monkeypatch: pytest.Monk
                 recompression=Recompression(loop, threads),
                 partitions=SimpleNamespace(by_name={"t": [gzip_partition()]}, by_id={}),
             )
-            context: Any = SimpleNamespace(version=9)
+            context: Any = SimpleNamespace(version=9, connection=None)
             outcome = handle_produce(node, produce_request("t", batch(b"poison")), context)
             assert isinstance(outcome, asyncio.Future)
             return await asyncio.wait_for(outcome, 60)

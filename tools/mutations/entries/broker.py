@@ -118,8 +118,8 @@ BROKER = (
     Mutation(
         name="node-proof-may-be-empty",
         file="broker/net/peer_proof.py",
-        old="hmac.compare_digest(proof, self._expected)",
-        new="hmac.compare_digest(proof, self._expected[: len(proof)])",
+        old="hmac.compare_digest(proof, expected)",
+        new="hmac.compare_digest(proof, expected[: len(proof)])",
         breaks="Anyone can join the cluster as a node, without its secret.",
         areas=("broker/net/test_peer_proof.py", "broker/net", "hostile"),
     ),

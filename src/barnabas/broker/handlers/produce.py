@@ -188,7 +188,10 @@ class _Production:
             # The frame may be gone when the batch is refused; a refusal needs the header only.
             data.records = bytes(records[:HEADER_SIZE])
         recompression.when_compressed(
-            partition, records, partial(self._compressed, partition, data, answer)
+            partition,
+            records,
+            partial(self._compressed, partition, data, answer),
+            self._context.connection,
         )
 
     def _compressed(

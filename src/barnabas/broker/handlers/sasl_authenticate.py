@@ -62,10 +62,10 @@ def _prove(
             return SaslAuthenticateResponse(
                 error_message=None, auth_bytes=connection.proof.challenge
             )
-        connection.peer = proof.check(bytes(request.auth_bytes))
+        connection.peer, answer = proof.check(bytes(request.auth_bytes))
     except ProofError as error:
         node.refused_proofs.say(context.client_host, str(error))
         refused = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, str(error))
         return refused if proof is None else node.sign_ins.answer_late(connection, refused)
     node.connections.proved(connection)
-    return SaslAuthenticateResponse(error_message=None)
+    return SaslAuthenticateResponse(error_message=None, auth_bytes=answer)

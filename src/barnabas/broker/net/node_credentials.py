@@ -13,7 +13,13 @@ from barnabas.broker.net.cluster_secret import (
     secret_path,
     write_secret,
 )
-from barnabas.broker.net.peer_proof import Credentials, PeerIdentity, credentials_of
+from barnabas.broker.net.peer_proof import (
+    Credentials,
+    PeerIdentity,
+    credentials_of,
+    secrets_of,
+    stretch,
+)
 from barnabas.broker.settings.config import ConfigError
 from barnabas.log import DataDirectory, Disk
 
@@ -43,6 +49,7 @@ class NodeCredentials:
         self._cluster_id = cluster_id
         self._secret = secret
         self._load = load
+        _stretch_now(secret)
         self._refused = ""
         """Why the file can't be used, as the log has it already."""
 
@@ -67,6 +74,7 @@ class NodeCredentials:
             return
         self._refused = ""
         if secret is not None and secret != self._secret:
+            _stretch_now(secret)
             self._secret = secret
             accepted = " and accepts another" if b"\n" in secret else ""
             logger.info("this node uses the cluster secret of its changed file%s", accepted)
@@ -91,3 +99,9 @@ class NodeCredentials:
             logger.warning("no cluster secret: can't write %s: %s", path, error)
         else:
             self._secret = secret
+
+
+def _stretch_now(secret: bytes | None) -> None:
+    """Take the time for it before the first connection needs it: its result is kept."""
+    for each in [] if secret is None else secrets_of(secret):
+        stretch(each)

@@ -28,7 +28,7 @@ from barnabas.wire.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
 )
-from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from barnabas.wire.primitives import UnsupportedFieldError, WireError
 from barnabas.wire.response_frames import FrameSizeError, ResponseFrames
 
@@ -120,10 +120,11 @@ class PeerConnection(BufferedProtocol):
         self.is_to_itself = False
         """Whether TCP connected the socket to itself; then the lane is never notified of it."""
         self._prover: Prover | None = None
-        """Set while the other side has yet to answer the hello."""
+        self._hello: Call[Response] | None = None
+        """The first message of the authentication; the answer to it is a challenge."""
         self._is_stranger = False
         self._proof: Call[Response] | None = None
-        """The last message of the authentication; the answer to it may be a refusal."""
+        """This node's proof; the answer to it is the other node's proof, or a refusal."""
         self._question: Call[Response] | None = None
         """The question for the other node's versions, until it is answered."""
         self._versions: PeerVersions | None = None
@@ -186,7 +187,8 @@ class PeerConnection(BufferedProtocol):
                 _PROOF_TIMEOUT_MS / 1000, self._proof_timed_out
             )
             self._send(self._step(SaslHandshakeRequest(MECHANISM)))
-            self._send(self._step(SaslAuthenticateRequest(self._prover.hello)))
+            self._hello = self._step(SaslAuthenticateRequest(self._prover.hello))
+            self._send(self._hello)
         else:
             self._is_stranger = self._lane.proves
             self._connected()
@@ -213,20 +215,17 @@ class PeerConnection(BufferedProtocol):
         answer.add_done_callback(lambda done: done.exception())  # the lane is notified anyway
         return Call(request, FIXED_VERSIONS[type(request)], answer)
 
-    def _prove(self, prover: Prover, response: Response) -> None:
-        if not isinstance(response, SaslAuthenticateResponse):
-            return  # of the handshake: the next answer shows whether it was accepted
-        self._prover = None
+    def _prove(self, response: SaslAuthenticateResponse) -> None:
+        assert self._prover is not None
         if response.error_code:
             self._lane.not_proved(f"it says: {response.error_message}")
             self._is_stranger = True
             self._connected()
             return
         try:
-            proof = prover.answer(bytes(response.auth_bytes))
+            proof = self._prover.answer(bytes(response.auth_bytes))
         except ProofError as error:
-            self._lane.not_proved(str(error))
-            self._end(str(error), by_peer=False)
+            self._refuse(str(error))
             return
         self._proof = self._step(SaslAuthenticateRequest(proof))
         self._question = self._step(versions_question())
@@ -234,11 +233,20 @@ class PeerConnection(BufferedProtocol):
         self._send(self._question)
 
     def _proof_answered(self, response: SaslAuthenticateResponse) -> None:
+        assert self._prover is not None
         if response.error_code:
-            self._lane.not_proved(f"it says: {response.error_message}")
-            self._end(f"it says: {response.error_message}", by_peer=False)
+            self._refuse(f"it says: {response.error_message}")
+            return
+        try:
+            self._prover.check(bytes(response.auth_bytes))
+        except ProofError as error:
+            self._refuse(str(error))
         else:
             self._lane.proved()
+
+    def _refuse(self, reason: str) -> None:
+        self._lane.not_proved(reason)
+        self._end(reason, by_peer=False)
 
     def _negotiated(self, response: ApiVersionsResponse) -> None:
         self._question = None
@@ -276,8 +284,11 @@ class PeerConnection(BufferedProtocol):
             self._end(f"an answer makes no sense: {error}", by_peer=False)
             return
         self._unanswered.popleft()
-        if self._prover is not None:
-            self._prove(self._prover, response)
+        if isinstance(response, SaslHandshakeResponse):
+            return  # the next answer shows whether it was accepted
+        if call is self._hello:
+            assert isinstance(response, SaslAuthenticateResponse)
+            self._prove(response)
             return
         if call is self._proof:
             assert isinstance(response, SaslAuthenticateResponse)

@@ -176,8 +176,9 @@ class Peers:
         if self._refusals.get(node_id) != reason:
             self._refusals[node_id] = reason
             logger.warning(
-                "node %d could not prove that it belongs to this cluster: %s. Check --voters and "
-                "--data, and that all nodes have the same cluster.secret.file",
+                "this node and node %d could not prove to each other that they belong to one "
+                "cluster: %s. Check --voters and --data, and that all nodes have the same "
+                "cluster.secret.file",
                 node_id,
                 reason,
             )

@@ -12,7 +12,7 @@ refused, and those behind it go on.
 
 import logging
 from asyncio import AbstractEventLoop, Future
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -32,7 +32,10 @@ logger = logging.getLogger(__name__)
 
 _MAX_WAITING_BYTES = 128 << 20
 _MAX_WAITING_CHECKS = 64
-"""Batches that wait only to be checked: each may take a thread 50 ms."""
+"""Batches that wait only to be checked, of all connections in equal shares: each may take a thread
+50 ms."""
+_MOST_CHECKS = 4 * _MAX_WAITING_CHECKS
+"""Of many connections together: a share is at least one batch, and what others had before stays."""
 _BUDGET_BYTES = 32 << 20
 """Decompressed in one turn of the event loop: 50 ms at most, if all records are tiny."""
 
@@ -80,6 +83,7 @@ class _Waiting:
     """Why the batch, which is empty here, is refused in its turn."""
     is_check: bool = False
     """Whether it waits only to be checked."""
+    sender: object = None
 
 
 class Recompression:
@@ -93,7 +97,8 @@ class Recompression:
         self._threads = threads
         self._max_waiting_bytes = max_waiting_bytes
         self._waiting_bytes = 0
-        self._waiting_checks = 0
+        self._checks: Counter[object] = Counter()
+        """By the connection that has sent them."""
         self.budget = DecompressionBudget(_BUDGET_BYTES, loop.call_soon)
         self.queues: dict[Partition, deque[_Waiting]] = {}
         """Waiting batches; if there are none, a batch that needs no recompression is passed on
@@ -106,15 +111,20 @@ class Recompression:
             not self.queues or partition not in self.queues
         )
 
-    def when_compressed(self, partition: Partition, batch: Buffer | None, done: Done) -> None:
-        """Call `done` in a later turn with the batch as it is to be stored, or why it can't be."""
+    def when_compressed(
+        self, partition: Partition, batch: Buffer | None, done: Done, sender: object = None
+    ) -> None:
+        """Call `done` in a later turn with the batch as it is to be stored, or why it can't be.
+
+        `sender` is the connection that it came from.
+        """
         target = partition.limits.compression
         batch = batch or b""
         is_met = target is None or target.is_met(batch)
         is_check = is_met and is_compressed(batch)
         queue = self.queues.get(partition)
         if self._waiting_bytes + len(batch) > self._max_waiting_bytes or (
-            is_check and self._waiting_checks >= _MAX_WAITING_CHECKS
+            is_check and self._has_its_share(sender)
         ):
             if queue is None:
                 done(TOO_MANY_WAIT)
@@ -122,9 +132,10 @@ class Recompression:
                 queue.append(_Waiting(b"", done, None, TOO_MANY_WAIT))
             return
         copy = bytearray(batch)  # the request's buffer is reused by then
-        waiting = _Waiting(copy, done, None, is_check=is_check)
+        waiting = _Waiting(copy, done, None, is_check=is_check, sender=sender)
         self._waiting_bytes += len(copy)
-        self._waiting_checks += is_check
+        if is_check:
+            self._checks[sender] += 1
         if queue is None:
             queue = self.queues[partition] = deque()
         queue.append(waiting)
@@ -132,6 +143,18 @@ class Recompression:
             work = partial(_prepare, copy, None if is_met else target, partition.limits)
             waiting.job = self._loop.run_in_executor(self._threads, work)
             waiting.job.add_done_callback(lambda _: self._hand_on(partition))
+
+    def _has_its_share(self, sender: object) -> bool:
+        """Whether no more batches of a connection may wait to be checked.
+
+        A connection that has filled the queue alone leaves room for others: so none can keep them
+        from producing.
+        """
+        own = self._checks.get(sender, 0)
+        senders = len(self._checks) + (own == 0)
+        return own >= max(1, _MAX_WAITING_CHECKS // senders) or (
+            self._checks.total() >= _MOST_CHECKS
+        )
 
     def close(self) -> None:
         """Drop what waits: it is not acknowledged, and nothing may be appended after this."""
@@ -144,7 +167,10 @@ class Recompression:
             if not queue:
                 del self.queues[partition]
             self._waiting_bytes -= len(first.batch)
-            self._waiting_checks -= first.is_check
+            if first.is_check:
+                self._checks[first.sender] -= 1
+                if not self._checks[first.sender]:
+                    del self._checks[first.sender]
             if first.job is None:
                 first.done(first.refusal or first.batch)
             elif not first.job.cancelled():
