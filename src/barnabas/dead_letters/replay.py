@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from barnabas.aio.producer import Producer
-from barnabas.client.admin.progress_groups import REPLAY_SUFFIX
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
+from barnabas.client.group.progress_groups import REPLAY_SUFFIX
 from barnabas.client.producer.dead_letters import without_letter_headers
 from barnabas.dead_letters.letters import LetterCluster, letter_of, matches
 from barnabas.dead_letters.passed_over import PassedOver

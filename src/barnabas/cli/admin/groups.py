@@ -40,7 +40,7 @@ async def list_(
     """List groups."""
     from barnabas.client.admin.group_members import GroupType
     from barnabas.client.admin.groups import list_groups
-    from barnabas.client.admin.progress_groups import purpose_of
+    from barnabas.client.group.progress_groups import purpose_of
 
     async with session.connect() as cluster:
         groups = await list_groups(cluster, [GroupType(each.value) for each in types or ()])
@@ -212,7 +212,7 @@ async def delete(
 ) -> None:
     """Delete groups without members, and their committed offsets."""
     from barnabas.client.admin.groups import delete_groups
-    from barnabas.client.admin.progress_groups import purpose_of
+    from barnabas.client.group.progress_groups import purpose_of
 
     for group in groups:
         purpose = purpose_of(group)

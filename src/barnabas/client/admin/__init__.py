@@ -11,7 +11,6 @@ classic_groups    groups of the classic protocol, described
 consumer_groups   groups of the consumer protocol, described
 share_groups      share groups, described; their start offsets
 group_offsets     committed offsets and lag of a group of any type, read and set
-progress_groups   groups that record the progress of a tool
 many_offsets      committed offsets of many groups at once
 batches           long lists of names in parts
 group_reset       new committed offsets of a group: planned, then applied

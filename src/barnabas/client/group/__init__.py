@@ -7,4 +7,5 @@ member_id          ids that members give themselves
 assignors          which member gets which partitions, in the classic protocol
 consumer_protocol  subscriptions and assignments of the classic protocol as bytes
 committed_offsets  OffsetFetch and OffsetCommit
+progress_groups    groups that record the progress of a tool, known by their names
 """

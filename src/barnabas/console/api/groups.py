@@ -15,8 +15,8 @@ from barnabas.client.admin.group_reset import (
     plan_reset,
 )
 from barnabas.client.admin.groups import delete_groups, describe_group
-from barnabas.client.admin.progress_groups import purpose_of
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.progress_groups import purpose_of
 from barnabas.console.answers import ApiError
 from barnabas.console.api.parameters import (
     CONFIRM,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from barnabas.client.admin.progress_groups import purpose_of
+from barnabas.client.group.progress_groups import purpose_of
 from barnabas.diagnosis.facts import Facts
 from barnabas.diagnosis.finding import Finding, warning
 from barnabas.quantities import counted, some

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from barnabas.client.admin.progress_groups import REPLAY_SUFFIX
+from barnabas.client.group.progress_groups import REPLAY_SUFFIX
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 from barnabas.spark.dead_letters.dead_record import HEADER_PREFIX

@@ -1,6 +1,6 @@
 import pytest
 
-from barnabas.client.admin.progress_groups import purpose_of
+from barnabas.client.group.progress_groups import purpose_of
 
 
 @pytest.mark.parametrize(
