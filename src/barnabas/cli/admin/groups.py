@@ -44,23 +44,35 @@ async def list_(
 
     async with session.connect() as cluster:
         groups = await list_groups(cluster, [GroupType(each.value) for each in types or ()])
-    rows = [
-        (
-            group.group_id,
-            group.group_type.value,
-            group.state,
-            group.protocol_type,
-            group.coordinator,
-            purpose_of(group.group_id) is not None,
-        )
-        for group in groups
-    ]
     if session.as_json:
-        keys = ("group", "type", "state", "protocol_type", "coordinator", "records_progress")
-        print_json([dict(zip(keys, row, strict=True)) for row in rows])
-    else:
-        columns = ("group", "type", "state", "protocol", "coordinator", "records progress")
-        print_table(columns, [(*row, "yes" if is_progress else "no") for *row, is_progress in rows])
+        print_json(
+            [
+                {
+                    "group": group.group_id,
+                    "type": group.group_type.value,
+                    "state": group.state,
+                    "protocol_type": group.protocol_type,
+                    "coordinator": group.coordinator,
+                    "records_progress": purpose_of(group.group_id) is not None,
+                }
+                for group in groups
+            ]
+        )
+        return
+    print_table(
+        ("group", "type", "state", "protocol", "coordinator", "records progress"),
+        [
+            (
+                group.group_id,
+                group.group_type.value,
+                group.state,
+                group.protocol_type,
+                group.coordinator,
+                "no" if purpose_of(group.group_id) is None else "yes",
+            )
+            for group in groups
+        ],
+    )
 
 
 @app.command("describe", epilog="Example: barnabas groups describe billing")
