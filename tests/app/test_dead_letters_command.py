@@ -47,7 +47,7 @@ def test_letters_are_listed_shown_replayed_once_and_dropped(
     )
 
     assert command(servers, "replay", dead).stdout == f"sent 2 back to {topic}\n"
-    assert "no dead letters to send back" in command(servers, "replay", dead).stderr
+    assert "no dead letters left to send back" in command(servers, "replay", dead).stderr
     found: list[Message[bytes, bytes]] = []
     with barnabas.Consumer(servers, topic) as consumer:
         while len(found) < 2:

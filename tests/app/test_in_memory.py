@@ -146,7 +146,9 @@ def test_without_dead_letters_a_failure_stops_the_application() -> None:
 
     with (
         app.test() as run,
-        pytest.raises(HandlerFailed, match=r"offset 0 of orders-0 .*dead_letters"),
+        pytest.raises(
+            HandlerFailed, match=r"failed 1 time with .*offset 0 of orders-0 .*dead_letters"
+        ),
     ):
         run.send("orders", Order(1))
 
@@ -337,6 +339,8 @@ def test_mistakes_are_told_when_a_handler_is_registered() -> None:
         app.handler("other", group="g", name="x")(lambda: None)
     with pytest.raises(InvalidArgument, match="parameter b is one too many"):
         app.handler("other", group="g", name="x")(lambda a, b: None)
+    with pytest.raises(InvalidArgument, match="such as retries=3"):
+        app.handler("other", group="g", retries="3", name="x")(lambda a: None)  # type: ignore
     with pytest.raises(InvalidArgument, match='write "30s"'):
         app.handler("other", group="g", backoff="soon", name="x")(lambda a: None)
     with pytest.raises(InvalidArgument, match="concurrency is at least 1"):

@@ -231,8 +231,9 @@ class Attempts:
             again = "it is read again after the next start"
             if handler.share:
                 again = "it is delivered again, unless share.delivery.count.limit is reached"
+            times = counted(original.attempts, "time")
             raise HandlerFailed(
-                f"handler {handler.name} failed {original.attempts} times with the record at "
+                f"handler {handler.name} failed {times} with the record at "
                 f"offset {message.offset} of {message.topic}-{message.partition} "
                 f"({reason_of(error)}); {again}. Mend it, or give the handler {remedy}"
             ) from error

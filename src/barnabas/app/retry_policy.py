@@ -61,6 +61,8 @@ def retry_policy(
     retries: int, backoff: BackoffChoice, retry_topics: Sequence[Duration]
 ) -> RetryPolicy:
     """From what a handler is given."""
+    if not isinstance(retries, int):
+        raise InvalidArgument(f"retries={retries!r}: write a number, such as retries=3")
     if retries < 0:
         raise InvalidArgument(f"retries={retries}: it is 0 or more")
     pauses: tuple[float, ...] | None = None

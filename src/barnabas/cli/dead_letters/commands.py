@@ -101,7 +101,7 @@ async def replay(session: Session, topic: Topic, reason: Reason = None) -> None:
     for name, count in sorted(sent.items()):
         print_line(f"sent {count} back to {name}")
     if not sent:
-        say("no dead letters to send back: those that were are sent back once")
+        say("no dead letters left to send back: each is sent back only once")
 
 
 async def drop(

@@ -40,6 +40,7 @@ from barnabas.errors import (
     CorruptRecords,
     UndecodableRecord,
 )
+from barnabas.quantities import counted
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.share_fetch import PartitionData
 
@@ -302,7 +303,8 @@ class QueueCore:
             )
             self.held.add(message)
             if self._dead_letters is not None and delivery_count > self.retries.max_deliveries:
-                reason = f"delivered {delivery_count - 1} times, and no worker has finished it"
+                times = counted(delivery_count - 1, "time")
+                reason = f"delivered {times}, and no worker has finished it"
                 self._settlement.settle(message, AcknowledgeType.REJECT, reason=reason)
             else:
                 self._buffer.append(message)
