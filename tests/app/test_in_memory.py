@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
@@ -146,9 +146,7 @@ def test_without_dead_letters_a_failure_stops_the_application() -> None:
 
     with (
         app.test() as run,
-        pytest.raises(
-            HandlerFailed, match=r"failed 1 time with .*offset 0 of orders-0 .*dead_letters"
-        ),
+        pytest.raises(HandlerFailed, match=r"failed 1 time with .*orders-0 .*dead_letters"),
     ):
         run.send("orders", Order(1))
 
@@ -340,7 +338,7 @@ def test_mistakes_are_told_when_a_handler_is_registered() -> None:
     with pytest.raises(InvalidArgument, match="parameter b is one too many"):
         app.handler("other", group="g", name="x")(lambda a, b: None)
     with pytest.raises(InvalidArgument, match="such as retries=3"):
-        app.handler("other", group="g", retries="3", name="x")(lambda a: None)  # type: ignore
+        app.handler("other", group="g", retries=cast("Any", "3"), name="x")(lambda a: None)
     with pytest.raises(InvalidArgument, match='write "30s"'):
         app.handler("other", group="g", backoff="soon", name="x")(lambda a: None)
     with pytest.raises(InvalidArgument, match="concurrency is at least 1"):
