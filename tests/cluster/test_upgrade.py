@@ -78,8 +78,15 @@ def _goes_back_too_late(cluster: ClusterProcesses, earlier: list[str]) -> None:
     node = cluster[3]
     node.stop()
     node.prefix = earlier
+    before = node.log.stat().st_size
     node.launch()
-    wait_until(lambda: "written by a newer release" in node.log.read_text(errors="replace"))
+
+    def is_refused() -> bool:
+        """At a record that it can't read, or at its registration before that."""
+        said = node.log.read_bytes()[before:]
+        return b"written by a newer release" in said or b"UNSUPPORTED_VERSION" in said
+
+    wait_until(is_refused)
     node.kill()
     node.prefix = []
     node.start()
