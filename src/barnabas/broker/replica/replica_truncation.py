@@ -20,7 +20,8 @@ def truncate_to(partition: "Partition", offset: int, *, keep: bool) -> None:
     """
     log = partition.log
     before = log.log_end_offset
-    directory = partition.host.set_aside(partition) if keep and offset < before else ""
+    has_any = offset < before and log.size_bytes > 0
+    directory = partition.host.set_aside(partition) if keep and has_any else ""
     try:
         log.truncate_to(offset, set_aside=directory)
     finally:  # the disk may have failed half-way
