@@ -45,6 +45,7 @@ from tests.sim import (
     client_variants,
     consumer_group_variants,
     copies_variants,
+    deletion_variants,
     log_variants,
     rare_variants,
     release_variants,
@@ -415,6 +416,7 @@ VARIANTS: dict[str, Variant] = {
     **share_variants.VARIANTS,
     **release_variants.VARIANTS,
     **client_variants.VARIANTS,
+    **deletion_variants.VARIANTS,
 }
 
 

@@ -27,6 +27,7 @@ from barnabas.broker.node import Node
 from barnabas.controller.controller import Controller
 from barnabas.metadata.image import MetadataImage
 from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies
+from barnabas.sim.checks.deleted_records import DeletedRecords
 from barnabas.sim.checks.history import Violation
 from barnabas.sim.checks.kept_records import KeptRecords
 from barnabas.sim.machine.rot import Rot
@@ -59,6 +60,7 @@ class Guarantee:
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
         self.kept = KeptRecords()
+        self.deleted = DeletedRecords()
         self.acknowledged = AcknowledgedCopies()
         self._image = MetadataImage()
         self._rot: tuple[int, Key, Rot] | None = None
@@ -180,6 +182,7 @@ class Guarantee:
 
     def loses(self, node_id: int) -> None:
         self.kept.loses(node_id)
+        self.deleted.loses(node_id)
         self.acknowledged.loses(node_id)
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
@@ -191,6 +194,7 @@ class Guarantee:
         A partition in which nothing is committed may lack that record on all of its replicas.
         """
         self.kept.all_lose()
+        self.deleted.all_lose()
         for key in (*self._isr, *self._proposed):
             if not self._has_committed(key):
                 self.waiting.add(key)

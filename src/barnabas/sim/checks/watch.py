@@ -10,6 +10,7 @@ Watched are things that no client sees in time, or at all:
   compacted are compared record by record (`compacted_log`).
 - Epochs of what is committed never fall, and none is later than that of the leader.
 - An epoch and an offset name one batch on all nodes, committed or not.
+- Logs start later than at 0 only where records were to be deleted (`deleted_records`).
 - A replica that has lost nothing keeps every committed record as it is (`kept_records`). Logs that
   are changed below their end are compared at once (`log_changes`).
 - What is acknowledged is on as many disks as `min.insync.replicas` says (`acknowledged_copies`).
@@ -84,6 +85,7 @@ class Watch:
         self.guarantee = Guarantee(
             lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
         )
+        self.deleted = self.guarantee.deleted
         self.copies = Copies()
         self.changes = LogChanges()
         self.decisions = Decisions()
@@ -116,9 +118,12 @@ class Watch:
             if self.guarantee.learn(node):
                 self.copies.learn(node.image)
                 self.guarantee.kept.learn(node.image)
+                self.deleted.learn(node.image)
                 self._check_in_sync()
             self.guarantee.hear(node)
             self._check_partitions(node)
+            for topic in self.deleted.topics:
+                self._check_starts(node, topic)
             self._check_changes(node)
             self.decisions.check(process.name)
             self._check_replays(node)
@@ -151,6 +156,19 @@ class Watch:
         committed_log = self.committed_logs.get((topic_id, place.partition))
         if committed_log is not None:
             self.guarantee.acknowledged.acknowledged(*place, committed_log.batch_at(offset))
+
+    def answered_deletion(self, place: Place, low_watermark: int) -> None:
+        """A client was told that records below are deleted."""
+        key = (self.guarantee.topic_id(place.topic), place.partition)
+        starts: dict[int, int] = {}
+        for machine in self._machines.values():
+            node = getattr(machine.server, "node", None)
+            if node is not None and machine.is_running and key in self.guarantee.in_sync(node):
+                replicas = node.partitions.by_id.get(key[0], ())
+                partition = replicas[key[1]] if key[1] < len(replicas) else None
+                if partition is not None:
+                    starts[node.node_id] = partition.log.log_start_offset
+        self.deleted.answered(place, low_watermark, starts)
 
     def _check_replays(self, node: Node) -> None:
         try:
@@ -201,6 +219,12 @@ class Watch:
         except StorageError as error:
             self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
 
+    def _check_starts(self, node: Node, topic: str) -> None:
+        for partition in node.partitions.by_name.get(topic, ()):
+            if partition is not None and not partition.deleted:
+                committed_log = self.committed_logs[partition.topic_id, partition.index]
+                self.deleted.check_start(node.node_id, partition, committed_log.end_offset)
+
     def _check_changes(self, node: Node) -> None:
         """Logs that were changed below their end have what is committed as before."""
         for topic, index in self.changes.take(node.node_id):
@@ -242,6 +266,8 @@ class Watch:
                 f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but {committed} "
                 "are committed"
             )
+        if place.topic in self.deleted.topics:
+            self.deleted.check_leader(node.node_id, partition)
         self._compare(node, partition, partition.log.log_start_offset, committed)
 
     def _check_in_sync(self) -> None:
@@ -273,8 +299,10 @@ class Watch:
                 f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
             )
         if partition.is_leader and end > committed_log.end_offset:
-            for header, view in stored_batches(partition, committed_log.end_offset, end):
+            unseen = max(committed_log.end_offset, log.log_start_offset)
+            for header, view in stored_batches(partition, unseen, end):
                 batch = batch_of(header)
+                committed_log.skip_deleted(min(batch.base_offset, log.log_start_offset))
                 if batch.base_offset != committed_log.end_offset:
                     raise Violation(
                         f"{place}: a gap from {committed_log.end_offset} to {batch.base_offset} "
@@ -290,6 +318,7 @@ class Watch:
                     self._compacted_logs[partition.topic_id, partition.index].add(header, view)
                 if partition.topic == TRANSACTION_STATE:
                     self.decisions.learn(view)
+            committed_log.skip_deleted(min(end, log.log_start_offset))
         elif end > committed_log.end_offset:
             raise Violation(
                 f"{place}: follower {node.node_id} calls {end} committed, the leader only "
@@ -318,10 +347,12 @@ class Watch:
         expected: int | None = None
         for batch in batches_of(partition, start, end):
             known = committed_log.by_base.get(batch.base_offset)
-            if known != batch:
+            if known != batch and not committed_log.is_unseen(batch.base_offset):
                 raise Violation(
                     f"{place}: node {node.node_id} has {batch}, but {known} was committed"
                 )
+            if expected is None and batch.base_offset > start:
+                raise Violation(f"{place}: node {node.node_id} starts at {start}, but with {batch}")
             if expected is not None and batch.base_offset != expected:
                 raise Violation(
                     f"{place}: node {node.node_id} has a gap from {expected} to {batch.base_offset}"

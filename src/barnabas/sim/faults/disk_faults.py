@@ -56,6 +56,8 @@ class DiskFaults:
             key = keys.get(directory)
             if key is None or not watch.guarantee.may_rot(machine.node_id, key):
                 return False
+            if directory.rpartition("-")[0] in watch.deleted.topics:
+                return False  # it might never be repaired: the batch may be deleted
             batch = watch.committed_logs[key].by_base.get(base_offset)
             return batch is not None and (batch.crc, batch.epoch) == (crc, epoch)
 
