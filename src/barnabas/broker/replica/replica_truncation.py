@@ -64,7 +64,13 @@ def truncate_suspect(partition: "Partition") -> None:
     if doubt.suspect_from is not None:
         doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
         doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
-        truncate_to(partition, doubt.suspect_from, keep=True)
+        start = partition.log.log_start_offset
+        if doubt.suspect_from < start:
+            # Some were deleted since. The log must not end before its start: `fetch_position` has
+            # told the leader that it has everything below.
+            start_at(partition, start, keep=True)
+        else:
+            truncate_to(partition, doubt.suspect_from, keep=True)
         doubt.suspect_from, doubt.awaits_leader = None, False
 
 
