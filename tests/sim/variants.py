@@ -50,6 +50,7 @@ from tests.sim import (
     rare_variants,
     release_variants,
     replay_variants,
+    reused_name_variants,
     schedules,
     share_variants,
     transaction_variants,
@@ -417,6 +418,7 @@ VARIANTS: dict[str, Variant] = {
     **release_variants.VARIANTS,
     **client_variants.VARIANTS,
     **deletion_variants.VARIANTS,
+    **reused_name_variants.VARIANTS,
 }
 
 

@@ -11,7 +11,7 @@ from barnabas.sim.faults.faults import Faults
 from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
-from barnabas.sim.workloads import deletion_workload
+from barnabas.sim.workloads import deletion_workload, reused_name
 from barnabas.sim.workloads.administrator import Administrator
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
@@ -19,6 +19,7 @@ from barnabas.sim.workloads.deletion_workload import DeletionWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.reused_name import ReusedNameWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
@@ -31,6 +32,8 @@ _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
 _DELETIONS = 0.12
 """The share in which there is a topic whose oldest records are deleted."""
+_REUSED_NAMES = 0.1
+"""The share in which a topic is deleted and created again with the same name."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
 _METADATA_SNAPSHOTS = 0.2
@@ -99,6 +102,7 @@ class Run:
         self._consumer_group: ConsumerGroupWorkload | None = None
         self._share_group: ShareWorkload | None = None
         self._deletions: DeletionWorkload | None = None
+        self._reused_name: ReusedNameWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -144,7 +148,7 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        topics = ("t", "out", deletion_workload.TOPIC)
+        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC)
         min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
         self.cluster.watch.guarantee.acknowledged.min_insync = min_insync
         ready = self.cluster.machines.values()
@@ -190,6 +194,10 @@ class Run:
             places_of_short = self._places(deletion_workload.TOPIC)
             self._deletions = DeletionWorkload(self.cluster, places_of_short)
             self._deletions.begin()
+        if self.simulator.source("reused name").random() < _REUSED_NAMES:
+            configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
+            self._reused_name = ReusedNameWorkload(self.cluster, configs)
+            self._reused_name.begin()
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5
@@ -228,6 +236,8 @@ class Run:
         if self._deletions is not None:
             for place in self._places(deletion_workload.TOPIC):
                 judge.run(self._deletions.judge(judge, place))
+        if self._reused_name is not None:
+            judge.run(self._reused_name.judge(judge))
         if guarantee.waiting:
             judge.run(self._operate(judge))
         judge.run(check_commits(judge, self._groups, self._places("t")))

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from barnabas.broker.node import Node
 from barnabas.controller.controller import Controller
 from barnabas.metadata.image import MetadataImage
-from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies
+from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies, book_name
 from barnabas.sim.checks.deleted_records import DeletedRecords
 from barnabas.sim.checks.history import Violation
 from barnabas.sim.checks.kept_records import KeptRecords
@@ -106,6 +106,10 @@ class Guarantee:
         topic = self._image.topics.get(name)
         return b"" if topic is None else topic.topic_id
 
+    def is_active(self, node_id: int) -> bool:
+        """Whether the cluster counts on a node: it is not fenced, and not about to stop."""
+        return self._image.is_active(node_id)
+
     def in_sync(self, node: Node) -> list[Key]:
         """The partitions that a node is in sync with, or eligible for, in this life of it."""
         node_id = node.node_id
@@ -175,7 +179,9 @@ class Guarantee:
 
     def _is_promised(self, node_id: int, key: Key) -> bool:
         topic = self._image.topics_by_id.get(key[0])
-        return topic is not None and self.acknowledged.may_lose(node_id, topic.name, key[1])
+        return topic is not None and self.acknowledged.may_lose(
+            node_id, book_name(*key), topic.name
+        )
 
     def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
         return any(other != node_id and self._is_intact(other) for other in isr)

@@ -26,10 +26,12 @@ from typing import Any, NamedTuple
 
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
-from barnabas.log import StorageError
+from barnabas.log import METADATA_FILE, StorageError
+from barnabas.log.directory.partition_metadata import parse_topic_id
 from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
 from barnabas.records.batch import compute_crc
 from barnabas.records.decode import iter_batches
+from barnabas.sim.checks.acknowledged_copies import book_name
 from barnabas.sim.checks.committed_log import (
     Batch,
     CommittedLog,
@@ -44,6 +46,7 @@ from barnabas.sim.checks.guarantee import Guarantee
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.checks.log_changes import LogChanges
 from barnabas.sim.checks.replay_check import ReplayCheck
+from barnabas.sim.machine.inode import Directory, Inode
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.process.loop import Killed, ProcessLoop
 from barnabas.sim.process.simulator import Simulator
@@ -82,10 +85,15 @@ class Watch:
         )
         self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
+        """Batches by the partition's name in the books, offset and epoch, with the first node."""
         self.guarantee = Guarantee(
             lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
         )
         self.deleted = self.guarantee.deleted
+        self.topic_ids: dict[str, bytes] = {}
+        """Of topics whose name is used again, by what they are called in the books of clients."""
+        self._names: dict[tuple[str, bytes], str] = {}
+        """What directories are called in the books, by the content of the file that says so."""
         self.copies = Copies()
         self.changes = LogChanges()
         self.decisions = Decisions()
@@ -141,8 +149,9 @@ class Watch:
             if self._compacts and _is_internal(directory):
                 continue
             batch = batch_of(header)
-            self.guarantee.acknowledged.wrote(machine.node_id, directory, batch)
-            key = (directory, batch.base_offset, batch.epoch)
+            name = self._book_name(machine, directory)
+            self.guarantee.acknowledged.wrote(machine.node_id, name, batch)
+            key = (name, batch.base_offset, batch.epoch)
             known, node_id = self._written.setdefault(key, (batch, machine.node_id))
             if known != batch:
                 self._simulator.failure = self._simulator.failure or Violation(
@@ -150,12 +159,27 @@ class Watch:
                     f"{node_id}"
                 )
 
+    def _book_name(self, machine: Machine, directory: str) -> str:
+        """By the topic id in the directory; the log of the quorum has none."""
+        found: Inode | Directory | None = machine.disk.root
+        for part in (*directory.strip("/").split("/"), METADATA_FILE):
+            found = found.entries.get(part) if isinstance(found, Directory) else None
+        if not isinstance(found, Inode):
+            return directory
+        key = (directory, bytes(found.data))
+        if key not in self._names:
+            topic_id, index = parse_topic_id(key[1]), directory.rpartition("-")[2]
+            self._names[key] = directory if topic_id is None else book_name(topic_id, int(index))
+        return self._names[key]
+
     def acknowledged(self, place: Place, offset: int) -> None:
         """A client was told that a record is stored."""
-        topic_id = self.guarantee.topic_id(place.topic)
+        topic_id = self.topic_ids.get(place.topic) or self.guarantee.topic_id(place.topic)
         committed_log = self.committed_logs.get((topic_id, place.partition))
         if committed_log is not None:
-            self.guarantee.acknowledged.acknowledged(*place, committed_log.batch_at(offset))
+            topic = place.topic.partition("#")[0]
+            name = book_name(topic_id, place.partition)
+            self.guarantee.acknowledged.acknowledged(name, topic, committed_log.batch_at(offset))
 
     def answered_deletion(self, place: Place, low_watermark: int) -> None:
         """A client was told that records below are deleted."""
@@ -163,7 +187,9 @@ class Watch:
         starts: dict[int, int] = {}
         for machine in self._machines.values():
             node = getattr(machine.server, "node", None)
-            if node is not None and machine.is_running and key in self.guarantee.in_sync(node):
+            if node is None or not self.guarantee.is_active(node.node_id):
+                continue
+            if machine.is_running and key in self.guarantee.in_sync(node):
                 replicas = node.partitions.by_id.get(key[0], ())
                 partition = replicas[key[1]] if key[1] < len(replicas) else None
                 if partition is not None:

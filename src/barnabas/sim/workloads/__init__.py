@@ -13,6 +13,7 @@ consumer_group_workload  a consumer group of the newer protocol, which converges
 consumer_group_member    a member of it
 member                   a member of a consumer group of the classic protocol
 deletion_workload        a topic whose oldest records are deleted meanwhile
+reused_name              a topic that is deleted and created again meanwhile
 consumer, producer       plain clients of given partitions
 administrator            topics, reassignments, elections
 """
