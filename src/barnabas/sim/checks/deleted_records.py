@@ -2,9 +2,9 @@
 
 A log starts later after a DeleteRecords request, which names an offset, or when retention has
 deleted its oldest segments; a replica takes over the start of its leader. Nothing is deleted that
-is not committed. When a request is answered, the replicas in sync that are alive have deleted the
-records, and none of them brings them back when it leads. Replicas that were down may, and those
-that have lost something since: where a log starts is not synced.
+is not committed. When a request is answered, the replicas that were in sync since before it, and
+alive, have deleted the records, and none of them brings them back when it leads. Replicas that were
+down may, and those that have lost something since: where a log starts is not synced.
 """
 
 from collections import defaultdict
@@ -40,7 +40,7 @@ class DeletedRecords:
             self._asked[place] = max(offset, self._asked[place])
 
     def answered(self, place: Place, low_watermark: int, starts: Mapping[int, int]) -> None:
-        """It is done; `starts` are those of the replicas that are alive and in sync, by node."""
+        """It is done; `starts` are those of replicas that were in sync all the time, by node."""
         for node_id, start in starts.items():
             if start < low_watermark:
                 raise Violation(

@@ -181,10 +181,10 @@ class Watch:
             name = book_name(topic_id, place.partition)
             self.guarantee.acknowledged.acknowledged(name, topic, committed_log.batch_at(offset))
 
-    def answered_deletion(self, place: Place, low_watermark: int) -> None:
-        """A client was told that records below are deleted."""
+    def in_sync_replicas(self, place: Place) -> dict[tuple[int, bytes], int]:
+        """Where the replicas start that are alive and in sync, by node and incarnation."""
         key = (self.guarantee.topic_id(place.topic), place.partition)
-        starts: dict[int, int] = {}
+        starts: dict[tuple[int, bytes], int] = {}
         for machine in self._machines.values():
             node = getattr(machine.server, "node", None)
             if node is None or not self.guarantee.is_active(node.node_id):
@@ -193,8 +193,8 @@ class Watch:
                 replicas = node.partitions.by_id.get(key[0], ())
                 partition = replicas[key[1]] if key[1] < len(replicas) else None
                 if partition is not None:
-                    starts[node.node_id] = partition.log.log_start_offset
-        self.deleted.answered(place, low_watermark, starts)
+                    starts[node.node_id, node._incarnation_id] = partition.log.log_start_offset
+        return starts
 
     def _check_replays(self, node: Node) -> None:
         try:
