@@ -195,6 +195,17 @@ def test_cutting_below_the_first_segment(tmp_path: Path) -> None:
     assert (log.log_start_offset, log.log_end_offset) == (50, 50)
 
 
+def test_cutting_an_empty_log_sets_nothing_aside(tmp_path: Path) -> None:
+    """It starts where its leader's did, and the next leader's starts earlier."""
+    log = opened(tmp_path, "f-0")
+    log.truncate_fully_and_start_at(100)
+    log.truncate_to(50, set_aside=str(tmp_path / "set-aside" / "f-0" / "now-truncated"))
+    assert (log.log_start_offset, log.log_end_offset) == (50, 50)
+    assert not (tmp_path / "set-aside").exists()
+    put(log, b"a")
+    assert values(log) == [b"a"]
+
+
 def test_what_is_committed_is_remembered(tmp_path: Path) -> None:
     log = opened(tmp_path, "f-0")
     for number in range(10):

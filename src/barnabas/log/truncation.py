@@ -77,10 +77,12 @@ class LogTruncation:
         What is removed goes to the directory `set_aside`, if one is given. Raises `StorageError`.
         """
         log, disk = self._log, self._log.files.disk
+        if not log.segments:
+            set_aside = ""
         self._state_file.invalidate()
         self._flusher.restart_at(log.flushed_offset)
         with storage_errors(f"cannot truncate {log.directory}"):
-            if set_aside and log.segments:
+            if set_aside:
                 disk.make_directory(set_aside)
                 move_mark(disk, set_aside, 0, log.segments[0].base_offset)
             # First the state, which then trusts nothing: a crash leaves the old log, to be cut

@@ -11,12 +11,15 @@ from barnabas.sim.faults.faults import Faults
 from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
+from barnabas.sim.workloads import deletion_workload, reused_name
 from barnabas.sim.workloads.administrator import Administrator
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
+from barnabas.sim.workloads.deletion_workload import DeletionWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.reused_name import ReusedNameWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 
@@ -27,6 +30,10 @@ _CONSUMER_GROUPS = 0.2
 """The share in which there is a consumer group of the newer protocol."""
 _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
+_DELETIONS = 0.12
+"""The share in which there is a topic whose oldest records are deleted."""
+_REUSED_NAMES = 0.1
+"""The share in which a topic is deleted and created again with the same name."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
 _METADATA_SNAPSHOTS = 0.2
@@ -94,6 +101,8 @@ class Run:
         self._transactions: TransactionalWorkload | None = None
         self._consumer_group: ConsumerGroupWorkload | None = None
         self._share_group: ShareWorkload | None = None
+        self._deletions: DeletionWorkload | None = None
+        self._reused_name: ReusedNameWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -106,6 +115,11 @@ class Run:
         if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
             for machine in self.cluster.machines.values():
                 machine.snapshot_records = _SNAPSHOT_RECORDS
+        self._deleting = self.simulator.source("deletions")
+        self._has_deletions = self._deleting.random() < _DELETIONS
+        if self._has_deletions:
+            for machine in self.cluster.machines.values():
+                machine.properties |= deletion_workload.SETTINGS
 
     def play(self) -> None:
         self._bring_up()
@@ -134,7 +148,8 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        min_insync = dict.fromkeys(("t", "out"), self.profile.min_insync_replicas)
+        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC)
+        min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
         self.cluster.watch.guarantee.acknowledged.min_insync = min_insync
         ready = self.cluster.machines.values()
         self.simulator.run_until_true(
@@ -144,8 +159,17 @@ class Run:
         if self.profile.output_partitions:
             partitions = self.profile.output_partitions
             client.run(self.administrator.create_topic("out", partitions, configs))
+        if self._has_deletions:
+            client.run(self._create_short_topic(configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
+
+    async def _create_short_topic(self, configs: dict[str, str]) -> None:
+        random = self._deleting
+        configs = configs | deletion_workload.draw_configs(random)
+        self.cluster.watch.deleted.topics.add(deletion_workload.TOPIC)
+        partitions = random.choice((1, 2))
+        await self.administrator.create_topic(deletion_workload.TOPIC, partitions, configs)
 
     def _places(self, topic: str) -> list[Place]:
         return [place for place in self.administrator.places if place.topic == topic]
@@ -166,6 +190,14 @@ class Run:
         if self.simulator.source("share group").random() < _SHARE_GROUPS:
             self._share_group = ShareWorkload(self.cluster, places)
             self._share_group.begin()
+        if self._has_deletions:
+            places_of_short = self._places(deletion_workload.TOPIC)
+            self._deletions = DeletionWorkload(self.cluster, places_of_short)
+            self._deletions.begin()
+        if self.simulator.source("reused name").random() < _REUSED_NAMES:
+            configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
+            self._reused_name = ReusedNameWorkload(self.cluster, configs)
+            self._reused_name.begin()
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5
@@ -201,6 +233,11 @@ class Run:
         judge = self.cluster.client("judge")
         for place in self._places("t"):
             judge.run(self._judge_place(judge, place))
+        if self._deletions is not None:
+            for place in self._places(deletion_workload.TOPIC):
+                judge.run(self._deletions.judge(judge, place))
+        if self._reused_name is not None:
+            judge.run(self._reused_name.judge(judge))
         if guarantee.waiting:
             judge.run(self._operate(judge))
         judge.run(check_commits(judge, self._groups, self._places("t")))

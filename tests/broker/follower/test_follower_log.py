@@ -310,3 +310,16 @@ def test_a_follower_keeps_what_it_truncates() -> None:
     assert partition.log.log_end_offset == 1
     aside = Log.open(disk, "data/set-aside/t-0/now", LogConfig(), 0)
     assert (aside.log_start_offset, aside.log_end_offset) == (1, 2)
+
+
+def test_suspect_records_that_were_deleted_do_not_move_the_end_back() -> None:
+    """The replica has told its leader that it has everything below the start of its log."""
+    disk, partition = replica()
+    disk.capacity = 1 << 30
+    partition.apply(LED_BY_2)
+    partition.log.retention.delete_records_before(2)
+    partition.doubt = ReplicaDoubt("a leader epoch is damaged", 0)
+    assert fetch_position(partition)[0] == 2
+    truncate_suspect(partition)
+    assert (partition.log.log_start_offset, partition.log.log_end_offset) == (2, 2)
+    assert partition.log.latest_epoch == -1

@@ -123,6 +123,37 @@ def test_suspect_records_go_when_the_leader_answers_and_not_before() -> None:
     asyncio.run(main())
 
 
+def test_the_leader_learns_what_the_follower_s_own_retention_has_deleted() -> None:
+    """DeleteRecords waits for it, and nobody writes, so that no fetch is due for another reason."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        calls: list[tuple[Any, asyncio.Future[Any]]] = []
+
+        def call(_leader_id: int, request: Any, *_: Any, **__: Any) -> "asyncio.Future[Any]":
+            calls.append((request, loop.create_future()))
+            return calls[-1][1]
+
+        peers: Any = SimpleNamespace(loop=loop, clock=Clock(), call=call)
+        host = FetcherHost(1, peers, BrokerConfig({}), lambda: 7, lambda _: None, lambda _: None)
+        disk, partition = replica()
+        disk.capacity = 1 << 30
+        partition.apply(LED_BY_2)
+        fetcher = ReplicaFetcher(2, host)
+        fetcher.follow(partition)
+        await wait_until_async(lambda: bool(calls))
+        partition.log.retention.delete_records_before(2)
+        data = PartitionData(partition_index=0, high_watermark=2, log_start_offset=2)
+        topics = [FetchableTopicResponse(topic_id=partition.topic_id, partitions=[data])]
+        calls[0][1].set_result(FetchResponse(session_id=1, responses=topics))
+        await wait_until_async(lambda: len(calls) == 2)
+        told = [each.log_start_offset for topic in calls[1][0].topics for each in topic.partitions]
+        assert told == [2]
+        await asyncio.wait([fetcher.stop()])
+
+    asyncio.run(main())
+
+
 def flushed_replica(loop: asyncio.AbstractEventLoop) -> Partition:
     """An empty replica on node 1 of a topic with flush.messages=1."""
     host = PartitionHost(1, loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None)

@@ -274,8 +274,8 @@ class ReplicaFetcher:
             partition.unwritable()  # the leader need not wait until it lags
             self._back_off(followed, _BACKOFF_MS.longest)
             return
-        moved = (end, start) != (partition.log.log_end_offset, partition.log.log_start_offset)
-        if moved:
+        log = partition.log
+        if (end, followed.asked_start) != (log.log_end_offset, log.log_start_offset):
             followed.backoff_ms = 0
             self._session.name(followed)
         elif data.error_code or data.diverging_epoch is not None:

@@ -35,6 +35,7 @@ class Followed:
     __slots__ = (
         "asked_in",
         "asked_offset",
+        "asked_start",
         "backoff_ms",
         "key",
         "leader_epoch",
@@ -47,6 +48,8 @@ class Followed:
         self.key: Key = (partition.topic_id, partition.index)
         self.leader_epoch = partition.leader_epoch
         self.asked_offset = -1
+        self.asked_start = -1
+        """The log start that the leader knows. Retention moves it here without the leader."""
         self.asked_in = 0
         """The number of the request that asked for that offset."""
         self.backoff_ms = 0.0
@@ -165,12 +168,13 @@ class ReplicaSession:
     def _asked(self, followed: Followed) -> FetchPartition:
         log = followed.partition.log
         followed.asked_offset, last_fetched_epoch = fetch_position(followed.partition)
+        followed.asked_start = log.log_start_offset
         followed.asked_in = self.requests
         return FetchPartition(
             partition=followed.key[1],
             current_leader_epoch=followed.leader_epoch,
             fetch_offset=followed.asked_offset,
             last_fetched_epoch=last_fetched_epoch,
-            log_start_offset=log.log_start_offset,
+            log_start_offset=followed.asked_start,
             partition_max_bytes=self._partition_max_bytes,
         )

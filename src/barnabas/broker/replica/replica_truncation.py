@@ -20,7 +20,8 @@ def truncate_to(partition: "Partition", offset: int, *, keep: bool) -> None:
     """
     log = partition.log
     before = log.log_end_offset
-    directory = partition.host.set_aside(partition) if keep and offset < before else ""
+    has_any = offset < before and log.size_bytes > 0
+    directory = partition.host.set_aside(partition) if keep and has_any else ""
     try:
         log.truncate_to(offset, set_aside=directory)
     finally:  # the disk may have failed half-way
@@ -63,7 +64,13 @@ def truncate_suspect(partition: "Partition") -> None:
     if doubt.suspect_from is not None:
         doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
         doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
-        truncate_to(partition, doubt.suspect_from, keep=True)
+        start = partition.log.log_start_offset
+        if doubt.suspect_from < start:
+            # Some were deleted since. The log must not end before its start: `fetch_position` has
+            # told the leader that it has everything below.
+            start_at(partition, start, keep=True)
+        else:
+            truncate_to(partition, doubt.suspect_from, keep=True)
         doubt.suspect_from, doubt.awaits_leader = None, False
 
 

@@ -35,6 +35,11 @@ def read_topic_id(disk: Disk, directory: str) -> bytes | None:
         content = disk.read_file(f"{directory}/{METADATA_FILE}")
     except OSError:
         return None
+    return parse_topic_id(content)
+
+
+def parse_topic_id(content: bytes) -> bytes | None:
+    """The topic id in the content of the file; None if it is damaged."""
     entries = dict(line.partition(b": ")[::2] for line in content.splitlines())
     text = entries.get(b"topic_id", b"").strip()
     if entries.get(b"crc", b"%08x" % crc32(text)) != b"%08x" % crc32(text):

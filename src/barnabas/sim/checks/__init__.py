@@ -5,6 +5,7 @@ broker_log            what brokers log; a broker that failed is a violation
 guarantee             which losses the cluster has to survive, so which faults are allowed now
 acknowledged_copies   on how many disks acknowledged records are
 copies                how many copies of committed records stay when replicas are deleted
+deleted_records       which records may be missing, because they were to be deleted
 kept_records          how far replicas have what is committed, and that they keep it
 log_changes           logs that are changed somewhere else than at their end
 decisions             coordinators' decisions about transactions, compared with the logs

@@ -14,8 +14,13 @@ from barnabas.sim.checks.committed_log import Batch
 from barnabas.sim.checks.history import Violation
 
 
+def book_name(topic_id: bytes, index: int) -> str:
+    """What a partition is called here: names of topics are used again, their ids are not."""
+    return f"{topic_id.hex()}-{index}"
+
+
 class AcknowledgedCopies:
-    """By name of the partition's directory, which is `topic-index`."""
+    """By `book_name` of the partition."""
 
     def __init__(self) -> None:
         self._holders: dict[tuple[str, int, int], set[int]] = {}
@@ -29,29 +34,27 @@ class AcknowledgedCopies:
         self.min_insync: Mapping[str, int] = {}
         """By topic, of those that producers with `acks=all` write to."""
 
-    def wrote(self, node_id: int, directory: str, batch: Batch) -> None:
-        name = directory.rpartition("/")[2]
+    def wrote(self, node_id: int, name: str, batch: Batch) -> None:
         self._holders.setdefault((name, batch.base_offset, batch.epoch), set()).add(node_id)
         if batch.next_offset > self._ends.get(name, 0):
             self._ends[name] = batch.next_offset
 
-    def acknowledged(self, topic: str, index: int, batch: Batch | None) -> None:
+    def acknowledged(self, name: str, topic: str, batch: Batch | None) -> None:
         """A client was told so."""
-        name = f"{topic}-{index}"
         if batch is None or topic not in self.min_insync:
             return
         holders = self._holders.get((name, batch.base_offset, batch.epoch), set())
         if len(holders) < self.min_insync[topic]:
             raise Violation(
-                f"{name}: {batch} is acknowledged and only on the nodes {sorted(holders)}, but "
-                f"min.insync.replicas is {self.min_insync[topic]}"
+                f"{topic}, {name}: {batch} is acknowledged and only on the nodes "
+                f"{sorted(holders)}, but min.insync.replicas is {self.min_insync[topic]}"
             )
         if batch.base_offset >= self._counts_from.get(name, 0):
             self._lost[name] = set()
 
-    def may_lose(self, node_id: int, topic: str, index: int) -> bool:
+    def may_lose(self, node_id: int, name: str, topic: str) -> bool:
         """Whether acknowledged records are safe if this node loses all, as promised."""
-        lost = self._lost.get(f"{topic}-{index}")
+        lost = self._lost.get(name)
         return lost is not None and len(lost | {node_id}) < self.min_insync[topic]
 
     def loses(self, node_id: int) -> None:

@@ -29,15 +29,26 @@ class CommittedLog:
         self.by_base: dict[int, Batch] = {}
         self._epochs: list[int] = []
         """The epoch of the leader that was the first to call each batch committed."""
+        self._unseen: list[tuple[int, int]] = []
+        """Offsets of records that were committed and deleted in the same turn of their leader."""
 
     def add(self, batch: Batch, leader_epoch: int) -> None:
         self.batches.append(batch)
         self.by_base[batch.base_offset] = batch
         self._epochs.append(leader_epoch)
 
+    def skip_deleted(self, start_offset: int) -> None:
+        """The leader has deleted what is below `start_offset`, some of it before it was seen."""
+        if start_offset > self.end_offset:
+            self._unseen.append((self.end_offset, start_offset))
+
+    def is_unseen(self, offset: int) -> bool:
+        return any(first <= offset < end for first, end in self._unseen)
+
     @property
     def end_offset(self) -> int:
-        return self.batches[-1].next_offset if self.batches else self.start_offset
+        end = self.batches[-1].next_offset if self.batches else self.start_offset
+        return max(end, self._unseen[-1][1]) if self._unseen else end
 
     @property
     def last_epoch(self) -> int:

@@ -26,7 +26,8 @@ from collections.abc import Callable
 from barnabas.broker.node import Node
 from barnabas.controller.controller import Controller
 from barnabas.metadata.image import MetadataImage
-from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies
+from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies, book_name
+from barnabas.sim.checks.deleted_records import DeletedRecords
 from barnabas.sim.checks.history import Violation
 from barnabas.sim.checks.kept_records import KeptRecords
 from barnabas.sim.machine.rot import Rot
@@ -59,6 +60,7 @@ class Guarantee:
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
         self.kept = KeptRecords()
+        self.deleted = DeletedRecords()
         self.acknowledged = AcknowledgedCopies()
         self._image = MetadataImage()
         self._rot: tuple[int, Key, Rot] | None = None
@@ -103,6 +105,10 @@ class Guarantee:
         """Of the topic that has the name now; empty if there is none."""
         topic = self._image.topics.get(name)
         return b"" if topic is None else topic.topic_id
+
+    def is_active(self, node_id: int) -> bool:
+        """Whether the cluster counts on a node: it is not fenced, and not about to stop."""
+        return self._image.is_active(node_id)
 
     def in_sync(self, node: Node) -> list[Key]:
         """The partitions that a node is in sync with, or eligible for, in this life of it."""
@@ -173,13 +179,16 @@ class Guarantee:
 
     def _is_promised(self, node_id: int, key: Key) -> bool:
         topic = self._image.topics_by_id.get(key[0])
-        return topic is not None and self.acknowledged.may_lose(node_id, topic.name, key[1])
+        return topic is not None and self.acknowledged.may_lose(
+            node_id, book_name(*key), topic.name
+        )
 
     def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
         return any(other != node_id and self._is_intact(other) for other in isr)
 
     def loses(self, node_id: int) -> None:
         self.kept.loses(node_id)
+        self.deleted.loses(node_id)
         self.acknowledged.loses(node_id)
         for incarnations in (self._newest, self._let_in):
             if node_id in incarnations:
@@ -191,6 +200,7 @@ class Guarantee:
         A partition in which nothing is committed may lack that record on all of its replicas.
         """
         self.kept.all_lose()
+        self.deleted.all_lose()
         for key in (*self._isr, *self._proposed):
             if not self._has_committed(key):
                 self.waiting.add(key)

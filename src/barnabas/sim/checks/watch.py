@@ -10,6 +10,7 @@ Watched are things that no client sees in time, or at all:
   compacted are compared record by record (`compacted_log`).
 - Epochs of what is committed never fall, and none is later than that of the leader.
 - An epoch and an offset name one batch on all nodes, committed or not.
+- Logs start later than at 0 only where records were to be deleted (`deleted_records`).
 - A replica that has lost nothing keeps every committed record as it is (`kept_records`). Logs that
   are changed below their end are compared at once (`log_changes`).
 - What is acknowledged is on as many disks as `min.insync.replicas` says (`acknowledged_copies`).
@@ -25,10 +26,12 @@ from typing import Any, NamedTuple
 
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
-from barnabas.log import StorageError
+from barnabas.log import METADATA_FILE, StorageError
+from barnabas.log.directory.partition_metadata import parse_topic_id
 from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
 from barnabas.records.batch import compute_crc
 from barnabas.records.decode import iter_batches
+from barnabas.sim.checks.acknowledged_copies import book_name
 from barnabas.sim.checks.committed_log import (
     Batch,
     CommittedLog,
@@ -43,6 +46,7 @@ from barnabas.sim.checks.guarantee import Guarantee
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.checks.log_changes import LogChanges
 from barnabas.sim.checks.replay_check import ReplayCheck
+from barnabas.sim.machine.inode import Directory, Inode
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.process.loop import Killed, ProcessLoop
 from barnabas.sim.process.simulator import Simulator
@@ -81,9 +85,15 @@ class Watch:
         )
         self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
+        """Batches by the partition's name in the books, offset and epoch, with the first node."""
         self.guarantee = Guarantee(
             lambda key: key in self.committed_logs and bool(self.committed_logs[key].batches)
         )
+        self.deleted = self.guarantee.deleted
+        self.topic_ids: dict[str, bytes] = {}
+        """Of topics whose name is used again, by what they are called in the books of clients."""
+        self._names: dict[tuple[str, bytes], str] = {}
+        """What directories are called in the books, by the content of the file that says so."""
         self.copies = Copies()
         self.changes = LogChanges()
         self.decisions = Decisions()
@@ -116,9 +126,12 @@ class Watch:
             if self.guarantee.learn(node):
                 self.copies.learn(node.image)
                 self.guarantee.kept.learn(node.image)
+                self.deleted.learn(node.image)
                 self._check_in_sync()
             self.guarantee.hear(node)
             self._check_partitions(node)
+            for topic in self.deleted.topics:
+                self._check_starts(node, topic)
             self._check_changes(node)
             self.decisions.check(process.name)
             self._check_replays(node)
@@ -136,8 +149,9 @@ class Watch:
             if self._compacts and _is_internal(directory):
                 continue
             batch = batch_of(header)
-            self.guarantee.acknowledged.wrote(machine.node_id, directory, batch)
-            key = (directory, batch.base_offset, batch.epoch)
+            name = self._book_name(machine, directory)
+            self.guarantee.acknowledged.wrote(machine.node_id, name, batch)
+            key = (name, batch.base_offset, batch.epoch)
             known, node_id = self._written.setdefault(key, (batch, machine.node_id))
             if known != batch:
                 self._simulator.failure = self._simulator.failure or Violation(
@@ -145,12 +159,42 @@ class Watch:
                     f"{node_id}"
                 )
 
+    def _book_name(self, machine: Machine, directory: str) -> str:
+        """By the topic id in the directory; the log of the quorum has none."""
+        found: Inode | Directory | None = machine.disk.root
+        for part in (*directory.strip("/").split("/"), METADATA_FILE):
+            found = found.entries.get(part) if isinstance(found, Directory) else None
+        if not isinstance(found, Inode):
+            return directory
+        key = (directory, bytes(found.data))
+        if key not in self._names:
+            topic_id, index = parse_topic_id(key[1]), directory.rpartition("-")[2]
+            self._names[key] = directory if topic_id is None else book_name(topic_id, int(index))
+        return self._names[key]
+
     def acknowledged(self, place: Place, offset: int) -> None:
         """A client was told that a record is stored."""
-        topic_id = self.guarantee.topic_id(place.topic)
+        topic_id = self.topic_ids.get(place.topic) or self.guarantee.topic_id(place.topic)
         committed_log = self.committed_logs.get((topic_id, place.partition))
         if committed_log is not None:
-            self.guarantee.acknowledged.acknowledged(*place, committed_log.batch_at(offset))
+            topic = place.topic.partition("#")[0]
+            name = book_name(topic_id, place.partition)
+            self.guarantee.acknowledged.acknowledged(name, topic, committed_log.batch_at(offset))
+
+    def in_sync_replicas(self, place: Place) -> dict[tuple[int, bytes], int]:
+        """Where the replicas start that are alive and in sync, by node and incarnation."""
+        key = (self.guarantee.topic_id(place.topic), place.partition)
+        starts: dict[tuple[int, bytes], int] = {}
+        for machine in self._machines.values():
+            node = getattr(machine.server, "node", None)
+            if node is None or not self.guarantee.is_active(node.node_id):
+                continue
+            if machine.is_running and key in self.guarantee.in_sync(node):
+                replicas = node.partitions.by_id.get(key[0], ())
+                partition = replicas[key[1]] if key[1] < len(replicas) else None
+                if partition is not None:
+                    starts[node.node_id, node._incarnation_id] = partition.log.log_start_offset
+        return starts
 
     def _check_replays(self, node: Node) -> None:
         try:
@@ -201,6 +245,12 @@ class Watch:
         except StorageError as error:
             self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
 
+    def _check_starts(self, node: Node, topic: str) -> None:
+        for partition in node.partitions.by_name.get(topic, ()):
+            if partition is not None and not partition.deleted:
+                committed_log = self.committed_logs[partition.topic_id, partition.index]
+                self.deleted.check_start(node.node_id, partition, committed_log.end_offset)
+
     def _check_changes(self, node: Node) -> None:
         """Logs that were changed below their end have what is committed as before."""
         for topic, index in self.changes.take(node.node_id):
@@ -242,6 +292,8 @@ class Watch:
                 f"{place}: node {node.node_id} leads in epoch {epoch} up to {end}, but {committed} "
                 "are committed"
             )
+        if place.topic in self.deleted.topics:
+            self.deleted.check_leader(node.node_id, partition)
         self._compare(node, partition, partition.log.log_start_offset, committed)
 
     def _check_in_sync(self) -> None:
@@ -273,8 +325,10 @@ class Watch:
                 f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
             )
         if partition.is_leader and end > committed_log.end_offset:
-            for header, view in stored_batches(partition, committed_log.end_offset, end):
+            unseen = max(committed_log.end_offset, log.log_start_offset)
+            for header, view in stored_batches(partition, unseen, end):
                 batch = batch_of(header)
+                committed_log.skip_deleted(min(batch.base_offset, log.log_start_offset))
                 if batch.base_offset != committed_log.end_offset:
                     raise Violation(
                         f"{place}: a gap from {committed_log.end_offset} to {batch.base_offset} "
@@ -290,6 +344,7 @@ class Watch:
                     self._compacted_logs[partition.topic_id, partition.index].add(header, view)
                 if partition.topic == TRANSACTION_STATE:
                     self.decisions.learn(view)
+            committed_log.skip_deleted(min(end, log.log_start_offset))
         elif end > committed_log.end_offset:
             raise Violation(
                 f"{place}: follower {node.node_id} calls {end} committed, the leader only "
@@ -318,10 +373,12 @@ class Watch:
         expected: int | None = None
         for batch in batches_of(partition, start, end):
             known = committed_log.by_base.get(batch.base_offset)
-            if known != batch:
+            if known != batch and not committed_log.is_unseen(batch.base_offset):
                 raise Violation(
                     f"{place}: node {node.node_id} has {batch}, but {known} was committed"
                 )
+            if expected is None and batch.base_offset > start:
+                raise Violation(f"{place}: node {node.node_id} starts at {start}, but with {batch}")
             if expected is not None and batch.base_offset != expected:
                 raise Violation(
                     f"{place}: node {node.node_id} has a gap from {expected} to {batch.base_offset}"

@@ -16,8 +16,9 @@ from barnabas.wire.messages.list_offsets import (
 
 _BY_NAME = 12
 _LATEST = -1
+_EARLIEST = -2
 _WAIT_MS = 300
-_TRANSIENT = frozenset(
+TRANSIENT = frozenset(
     {
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -89,8 +90,11 @@ class Consumer:
         if not response.responses:
             raise TryAgain(ErrorCode(response.error_code).name)
         answer = response.responses[0].partitions[0]
-        if nearest and answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise TryAgain("the follower is behind")
+        if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if nearest:
+                raise TryAgain("the follower is behind")
+            if await self._is_behind(place):
+                return 0
         if answer.preferred_read_replica >= 0:
             self._nearest[place] = answer.preferred_read_replica
         if answer.error_code == ErrorCode.CORRUPT_MESSAGE and self._meets_rot(place):
@@ -99,6 +103,10 @@ class Consumer:
         self._check_sums(place, host, answer)
         self._take(place, host, answer)
         return self.positions[place] - position
+
+    async def _is_behind(self, _place: Place) -> bool:
+        """Whether the record that it wants was deleted; if so, it reads on at the next one."""
+        return False
 
     def _meets_rot(self, place: Place) -> bool:
         return self.may_meet_rot and place in self._client.history.rotten
@@ -126,22 +134,31 @@ class Consumer:
 
     async def ask_for_end(self, place: Place) -> int:
         """The end of the partition as consumers see it."""
+        history = self._client.history
+        least = history.known_end(place, self.isolation_level)
+        offset = await self._ask_for_offset(place, _LATEST)
+        history.end(place, offset, least, self.isolation_level)
+        return offset
+
+    async def ask_for_start(self, place: Place) -> int:
+        """The first offset that is not deleted."""
+        return await self._ask_for_offset(place, _EARLIEST)
+
+    async def _ask_for_offset(self, place: Place, timestamp: int) -> int:
         client = self._client
         host, epoch = await client.leader(place)
-        least = client.history.known_end(place, self.isolation_level)
         topic = ListOffsetsTopic(
-            place.topic, [ListOffsetsPartition(place.partition, epoch, _LATEST)]
+            place.topic, [ListOffsetsPartition(place.partition, epoch, timestamp)]
         )
         request = ListOffsetsRequest(-1, self.isolation_level, [topic])
         response = await client.call(host, request, lane=self._name)
         answer = response.topics[0].partitions[0]
-        _check(ErrorCode(answer.error_code), f"the end of {place} from {host}")
-        client.history.end(place, answer.offset, least, self.isolation_level)
+        _check(ErrorCode(answer.error_code), f"the offset {timestamp} of {place} from {host}")
         return answer.offset
 
 
 def _check(code: ErrorCode, what: str) -> None:
-    if code in _TRANSIENT:
+    if code in TRANSIENT:
         raise TryAgain(code.name)
     if code is not ErrorCode.NONE:
         raise Violation(f"{code.name} for {what}")
