@@ -22,7 +22,7 @@ PROGRAM = ROOT / ".venv-tools/bin/pip-audit"
 ACCEPTED: Mapping[str, str] = {}
 """Vulnerabilities that do not concern Barnabas, by their id, and why."""
 _VULNERABLE, _UNKNOWN = 1, 2
-_TIMEOUT_S = 300
+_TIMEOUT_S = 60
 
 
 class Unreachable(Exception):  # noqa: N818 - reads as the fact it states

@@ -146,6 +146,19 @@ def test_delete_records_hides_at_once_and_survives_a_kill() -> None:
         log.retention.delete_records_before(6)
 
 
+def test_records_that_were_lost_and_are_deleted_count_no_more() -> None:
+    """Otherwise the log would seem to end before its start."""
+    log = Log.open(MemoryDisk(), DIRECTORY, LogConfig(), 0)
+    for number in range(5):
+        put(log, b"%d" % number)
+    log.damage.mark_lost(1, 3, "rot")
+    assert log.retention.delete_records_before(2) is None
+    assert [each[:2] for each in log.lost_ranges] == [(2, 3)]
+    assert log.retention.delete_records_before(4) is None
+    assert not list(log.lost_ranges)
+    assert values(log) == [b"4"]
+
+
 def test_delete_records_removes_segments_below() -> None:
     log = filled(MemoryDisk())
     job = log.retention.delete_records_before(3)

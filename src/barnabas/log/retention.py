@@ -71,6 +71,7 @@ class LogRetention:
         except StorageError:
             log.log_start_offset = previous
             raise
+        log.lost_ranges.start_at(offset)  # what was lost below it is nobody's loss any more
 
     def _delete_oldest(self, count: int, now_ms: int) -> DeleteJob | None:
         if count == 0:

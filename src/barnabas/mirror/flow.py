@@ -21,8 +21,6 @@ Start: TypeAlias = Literal["earliest", "latest"]
 DEFAULT_EXCLUDED = (r"mm2.*\.internal", r".*[\-\.]internal", r".*\.replica", "__.*")
 """Topics that do not flow unless other exclusions are given: those of Mirror Maker 2."""
 
-"""Of groups that have positions of flows."""
-
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _CLIENT_ID = "barnabas-mirror"
 

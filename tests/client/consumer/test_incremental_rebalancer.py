@@ -18,7 +18,7 @@ from barnabas.client.consumer.poll_watch import PollWatch
 from barnabas.client.consumer.rebalancer import PartitionChange
 from barnabas.client.group.consumer_member import ConsumerMember
 from barnabas.client.offsets.list_offsets import EARLIEST
-from barnabas.errors import BrokerError, ProtocolMismatch
+from barnabas.errors import BrokerError, ClientClosed, ProtocolMismatch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
@@ -428,3 +428,17 @@ def test_a_transaction_that_another_member_left_open_is_waited_for_as_long_as_it
         assert OPEN_S < now() < OPEN_S + 10
 
     with_member(work, T0, T1)
+
+
+def test_who_waits_for_the_first_assignment_hears_that_it_is_closed() -> None:
+    async def work(fake: FakeCluster, _group: FakeConsumerGroup, consumer: Consumer) -> None:
+        fake.handlers[OffsetFetchRequest] = lambda _node, request: committed(
+            request, {}, ErrorCode.UNSTABLE_OFFSET_COMMIT
+        )
+        waiting = asyncio.ensure_future(consumer.rebalancer.join_first())
+        await asyncio.sleep(1)
+        await consumer.tasks.close()
+        with pytest.raises(ClientClosed):
+            await asyncio.wait_for(waiting, 1)
+
+    with_member(work, T0)

@@ -54,7 +54,9 @@ class EagerRebalancer(Rebalancer[ClassicMember]):
             if self._task is None:
                 self._begin()
             assert self._task is not None
-            await asyncio.wait({self._task})
+            task = self._task
+            await asyncio.wait({task})
+            self._raise_if_closed(task)
             self._raise_failure()
 
     def fenced(self, membership: GroupMembership) -> None:

@@ -83,6 +83,7 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
                 await asyncio.wait({self._task, joined}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 joined.cancel()
+            self._raise_if_closed(self._task)
             self._raise_failure()
 
     async def step_aside(self) -> bool:
@@ -160,6 +161,7 @@ class IncrementalRebalancer(Rebalancer[ConsumerMember]):
             try:
                 await self._reconcile()
                 attempts = 0
+                self._failure = None
             except BarnabasError as error:
                 attempts += 1
                 is_outdated = isinstance(error, BrokerError) and error.code in _OUTDATED

@@ -4,6 +4,7 @@ A rebalancer works in the core's thread. What the application has to do is told 
 when it comes for messages: `wait_for_messages` returns one, `event_handled` says that it is done.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from enum import Enum
 from typing import Generic, NamedTuple, TypeVar
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
+from barnabas.client.connect.broker_errors import worth_retrying
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.committer import Committer
@@ -21,7 +23,7 @@ from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.consumer.start_offsets import StartOffsets
 from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership, fetch_committed
 from barnabas.client.group.group_member import GroupMember
-from barnabas.errors import BarnabasError, BrokerError
+from barnabas.errors import BarnabasError, BrokerError, ClientClosed
 from barnabas.wire.errors import ErrorCode
 
 PATIENCE = 0.8
@@ -124,13 +126,19 @@ class Rebalancer(ABC, Generic[MemberT]):
     def _is_waited_for(error: BarnabasError, *, has_joined: bool) -> bool:
         """Whether a member tries again for as long as it takes, and the application goes on.
 
-        A member that has joined waits for a cluster that is away, and any one for a transaction
+        A member that has joined waits for a coordinator that is away, and any one for a transaction
         that another member has left open: its end decides where to read.
         """
         is_undecided = (
             isinstance(error, BrokerError) and error.code is ErrorCode.UNSTABLE_OFFSET_COMMIT
         )
-        return is_undecided or (has_joined and error.retriable)
+        return is_undecided or (has_joined and worth_retrying(error))
+
+    @staticmethod
+    def _raise_if_closed(task: "asyncio.Task[None] | None") -> None:
+        """Whoever waits must not begin again what closing has cancelled: it would join again."""
+        if task is not None and task.cancelled():
+            raise ClientClosed("this Consumer was closed meanwhile")
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
