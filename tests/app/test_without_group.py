@@ -146,7 +146,7 @@ def test_a_failure_ends_waiting_for_it(
 
     with pytest.raises(HandlerFailed, match="bad"):
         asyncio.run(run())
-    assert "handler keep has stopped: handler keep failed 1 times" in caplog.text
+    assert "handler keep has stopped: handler keep failed 1 time" in caplog.text
 
 
 def test_a_failure_while_catching_up_ends_the_start(servers: str, topic: str) -> None:

@@ -29,7 +29,6 @@ QUICK_PIPELINES = (
     "spark/pipelines/test_pipelines.py::test_one_that_fails_is_started_again_from_where_it_was",
     "spark/pipelines/test_pipelines.py::test_what_can_not_be_decoded_and_has_nowhere_to_go_is_an_error",
     "spark/pipelines/test_table_join.py",
-    "spark/pipelines/test_topic_pattern.py",
     # Change data capture
     "spark/pipelines/test_postgres_changes.py::test_records_in_debeziums_envelope_exactly_once",
     # `barnabas pipeline run` in a process that is killed

@@ -155,8 +155,13 @@ THOROUGH_TESTS: Mapping[str, list[str]] = _thorough_tests()
 """Files below tests/, and the tests that `make test` leaves out of each, by node id."""
 
 
-SAMPLED = ("wire/test_foreign_codecs.py", "wire/test_hostile_input.py")
-"""Files that ask the same of every message: `make test` asks it of every third."""
+SAMPLED = (
+    "controller/test_lost_nothing.py",
+    "share/test_share_partition_model.py",
+    "wire/test_foreign_codecs.py",
+    "wire/test_hostile_input.py",
+)
+"""Files that ask the same of many messages or seeds: `make test` asks it of every third."""
 _OF_A_SAMPLE = 3
 
 
