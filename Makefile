@@ -41,7 +41,7 @@ lock: $(STAMP) ## Pin the newest versions of all dependencies and the newest bas
 demo: $(DEMO_STAMP) ## Run a website and its database through three nodes and Spark, kill some, check every event; CONSOLE=1 slower, to watch
 	$(BIN)/python -m examples.demo $(if $(CONSOLE),--console --seconds 60)
 
-test: $(STAMP) ## Test what a change can break, in ten to twenty minutes
+test: $(STAMP) ## Test what a change can break, in about ten minutes
 	$(BIN)/python -m tests.run --quick
 
 test-all: $(STAMP) ## Test everything, in an hour; AREA=spark,log chooses folders, SHUFFLE=7 a random order
