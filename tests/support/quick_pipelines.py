@@ -12,10 +12,9 @@ QUICK_PIPELINES = (
     "spark/source/test_streaming_reads.py::test_all_there_is_in_limited_batches_and_then_the_rest_after_a_restart",
     "spark/source/test_streaming_reads.py::test_the_death_of_a_leader_neither_stops_nor_repeats_anything",
     "spark/source/test_row_condition.py",
-    # Sinks, exactly once while brokers are killed
+    # Sinks
     "spark/sink/test_writes.py::test_rows_become_records",
     "spark/sink/test_writes.py::test_a_stream_is_written_and_goes_on_where_it_was",
-    "spark/sink/test_killed_sinks.py::test_killed_brokers",
     # Decoding, schema errors, rules
     "spark/decoding/test_from_json.py::test_random_values_are_decided_as_by_from_json[0]",
     "spark/pipelines/test_decoding.py",

@@ -144,6 +144,7 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
     check(spark, node.bootstrap, "dying")
 
 
+@pytest.mark.long  # failed once in 17 runs: an exception of a worker that was not shown whole
 def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """One after the other, in the middle of a batch each: the query does not even fail."""
     settings = {"transaction.two.phase.commit.enable": True, "num.partitions": PARTITIONS}
@@ -177,7 +178,7 @@ def has_written(query: StreamingQuery, rows: int) -> bool:
 
 def wait_for(query: StreamingQuery, condition: Callable[[], object]) -> None:
     def holds() -> object:
-        assert query.isActive, query.exception()
+        assert query.isActive, str(query.exception())
         return condition()
 
     wait_until(holds, lambda: str(query.lastProgress))
