@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import tier
+from tests.support.quick_pipelines import QUICK_PIPELINES
 
 TESTS = Path(__file__).parents[1]
 
@@ -62,3 +63,11 @@ def test_a_test_can_be_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None
         if not tier.is_in_quick_tier(f"tests/log/test_z.py::{name}")
     ]
     assert left == ["test_one[3]", "test_two[x]"]
+
+
+def test_no_test_is_both_chosen_and_left_out() -> None:
+    chosen = set(QUICK_PIPELINES)
+    for place, extracts in tier.EXTRACTS.items():
+        chosen |= {f"{place}{'::' if place.endswith('.py') else '/'}{each}" for each in extracts}
+    left = {f"{file}::{test}" for file, tests in tier.THOROUGH_TESTS.items() for test in tests}
+    assert not {name for name in left if {name, name.partition("[")[0]} & chosen}

@@ -30,5 +30,6 @@ async def check_fan_in(source: ClusterClient, target: ClusterClient, flow: Flow)
                     f"topic {name.topic} of {flow.target.name} is written by the flow {other}: "
                     f"records of {flow.name} would be mixed with them. Use --names prefix, mark "
                     "records with --provenance in both flows, or leave the topic out. If that flow "
-                    f"is over for good: barnabas groups delete '{group.group_id}'"
+                    f"is over for good: barnabas groups delete '{group.group_id}' "
+                    "--forget-progress"
                 )

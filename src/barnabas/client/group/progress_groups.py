@@ -1,7 +1,7 @@
 """Groups that have no members and record the progress of a tool: known by their names.
 
-Nobody consumes with them, so they look unused. But a tool whose progress is deleted does its work
-again.
+They look unused, because no application consumes with them. But a tool whose progress is deleted
+does its work again.
 """
 
 REPLAY_SUFFIX = ".replay"
