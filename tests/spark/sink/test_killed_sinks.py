@@ -144,7 +144,6 @@ def test_a_killed_worker(spark: SparkSession, node: BrokerProcess, tmp_path: Pat
     check(spark, node.bootstrap, "dying")
 
 
-@pytest.mark.long  # failed once in 17 runs: an exception of a worker that was not shown whole
 def test_killed_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """One after the other, in the middle of a batch each: the query does not even fail."""
     settings = {"transaction.two.phase.commit.enable": True, "num.partitions": PARTITIONS}
