@@ -53,6 +53,7 @@ class LeaderState:
         "leader_epoch",
         "partition_epoch",
         "pending",
+        "settling_until_ms",
     )
 
     def __init__(
@@ -62,6 +63,7 @@ class LeaderState:
         epoch_start_offset: int,
         max_lag_ms: int,
         broker_epoch_of: BrokerEpochOf,
+        settling_until_ms: int = 0,
     ) -> None:
         self._node_id = node_id
         self._max_lag_ms = max_lag_ms
@@ -69,6 +71,8 @@ class LeaderState:
         self.leader_epoch = leader_epoch
         self.epoch_start_offset = epoch_start_offset
         """Where the log ended when this epoch began."""
+        self.settling_until_ms = settling_until_ms
+        """Until then, batches may come again that were refused before this epoch; 0 afterwards."""
         self.partition_epoch = -1
         self.followers: dict[int, FollowerProgress] = {}
         self.isr: tuple[int, ...] = ()

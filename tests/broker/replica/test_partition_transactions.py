@@ -29,14 +29,24 @@ PRODUCER, NOW_MS = 5, 1000
 CLASSIC, GROWING = 0, 2
 
 
+class SetClock(Clock):
+    """A clock that a test can put forward."""
+
+    passed_ms = 0
+
+    def steady_ms(self) -> int:
+        return super().steady_ms() + self.passed_ms
+
+
 class Replica:
     """A partition of two replicas on node 1, which leads it or follows node 2."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.clock = SetClock()
         host = PartitionHost(
             1,
             loop,
-            Clock(),
+            self.clock,
             1000,
             lambda _: 1,
             lambda _: None,
@@ -267,6 +277,56 @@ def test_nothing_overtakes_the_first_batch_that_a_later_leader_refused(replica: 
     assert refused_too.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     replica.write(0)
     replica.write(1)
+
+
+def test_a_new_leader_says_nothing_is_out_of_order_that_may_have_been_refused(
+    replica: Replica,
+) -> None:
+    """Sequence 1 was refused by another node, or here before the partition was opened. A client
+    that is told OUT_OF_ORDER_SEQUENCE_NUMBER sends in a new epoch what may be stored already."""
+    replica.write(0)
+    replica.assign(leader=2)
+    replica.assign(leader=1)
+    with pytest.raises(AppendRefused) as early:
+        replica.write(2)
+    assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    replica.write(1)
+    replica.write(2)
+    with pytest.raises(InvalidBatch) as gap:
+        replica.write(4)
+    assert gap.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "it has refused nothing"
+
+
+def test_a_gap_is_out_of_order_once_all_that_was_refused_must_have_come(replica: Replica) -> None:
+    replica.write(0)
+    replica.assign(leader=2)
+    replica.assign(leader=1)
+    replica.clock.passed_ms += 10_000
+    with pytest.raises(InvalidBatch) as gap:
+        replica.write(2)
+    assert gap.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_an_unknown_producer_begins_with_its_first_batch_at_a_new_leader(replica: Replica) -> None:
+    other = batch(b"v", producer_id=PRODUCER + 1, producer_epoch=0, base_sequence=0)
+    replica.partition.appender.append(bytearray(other), NOW_MS)
+    replica.assign(leader=2)
+    replica.assign(leader=1)
+    with pytest.raises(AppendRefused) as early:
+        replica.write(1)
+    assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    replica.write(0)
+    replica.write(1)
+
+
+def test_an_unknown_producer_may_begin_anywhere_in_the_end(replica: Replica) -> None:
+    """Its earlier records may be deleted."""
+    other = batch(b"v", producer_id=PRODUCER + 1, producer_epoch=0, base_sequence=0)
+    replica.partition.appender.append(bytearray(other), NOW_MS)
+    replica.assign(leader=2)
+    replica.assign(leader=1)
+    replica.clock.passed_ms += 10_000
+    replica.write(7)
 
 
 def test_who_lacks_the_end_of_an_earlier_transaction_leads_no_more(replica: Replica) -> None:

@@ -121,6 +121,12 @@ class LeaderAppender:
             if original is not None:
                 return original
             error = log.producer_state.sequence_error(header)
+            if leading.settling_until_ms and self._is_early(leading, header, error):
+                raise AppendRefused(
+                    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                    f"sequence {header.base_sequence} is not the next one: that one may have been"
+                    " refused before this node began to lead, and will be retried",
+                )
             if error is ErrorCode.INVALID_TXN_STATE and verified and not leading.is_alone:
                 # The transaction that is open here has ended: otherwise the coordinator would not
                 # have begun this one. So another node leads, and has the marker.
@@ -146,6 +152,26 @@ class LeaderAppender:
                     ErrorCode.INVALID_TXN_STATE, "the transaction does not include this partition"
                 )
         return self._store(leading, view, [(0, header)], now_ms)
+
+    def _is_early(self, leading: LeaderState, header: BatchHeader, error: ErrorCode) -> bool:
+        """Whether the batches before this one may have been refused elsewhere, or here before the
+        partition was opened, and be retried.
+
+        OUT_OF_ORDER_SEQUENCE_NUMBER would make a client send all that it can't be sure of in a new
+        epoch, and so twice. Of an unknown producer a later batch would be stored first.
+        """
+        if self._partition.host.clock.steady_ms() >= leading.settling_until_ms:
+            leading.settling_until_ms = 0
+            return False
+        producers = self._partition.log.producer_state.table
+        producer = producers.get(header.producer_id)
+        if producer is None:
+            return header.base_sequence > 0 and leading.epoch_start_offset > 0
+        return (
+            error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            and header.base_sequence > producer.next_sequence(header.producer_epoch)
+            and producer.last_offset < leading.epoch_start_offset
+        )
 
     def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:
         """A producer's batch was refused for now; its later batches must not be stored before

@@ -19,6 +19,10 @@ from barnabas.wire.errors import ErrorCode
 if TYPE_CHECKING:
     from barnabas.broker.replica.partition import Partition
 
+_SETTLING_MS = 10_000
+"""How long a new leader expects batches that were refused before it led: longer than clients wait
+before they retry."""
+
 
 def apply_image(partition: "Partition", image: PartitionImage) -> bool:
     """Lead or follow as the image says. True if the leader epoch has changed.
@@ -82,6 +86,7 @@ def _lead(partition: "Partition") -> None:
         log.log_end_offset,
         host.replica_lag_time_max_ms,
         host.broker_epoch_of,
+        host.clock.steady_ms() + _SETTLING_MS,
     )
 
 

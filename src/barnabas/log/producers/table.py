@@ -9,7 +9,8 @@ is refused because a leader has too few replicas in sync, those behind it are re
 error. OUT_OF_ORDER_SEQUENCE_NUMBER would make some clients begin a new epoch for all their
 partitions, and send in it again what waits to be committed elsewhere: such batches can't be
 recognized as duplicates. An unknown producer may begin with any sequence, because its records may
-have been deleted, but not behind a batch that was just refused. With a new epoch, which the
+have been deleted, but not behind a batch that was just refused, nor at a leader that has just begun
+(`LeaderAppender`): it does not know what was refused before. With a new epoch, which the
 producer or a marker has begun, the sequence begins at 0.
 """
 
@@ -66,6 +67,11 @@ class ProducerEntry:
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def last_offset(self) -> int:
+        """Where its last batch ends; -1 if none is remembered."""
+        return self.batches[-1].last_offset if self.batches else -1
 
     def next_sequence(self, epoch: int) -> int:
         """The sequence that its next batch with this epoch has to begin with."""
