@@ -189,6 +189,25 @@ def test_when_nothing_can_be_read_for_too_long_that_is_a_failure() -> None:
     run(main())
 
 
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_service_waits_for_its_brokers_as_long_as_it_takes(waits: bool) -> None:
+    async def main() -> None:
+        fake = FakeCluster(p0=FakeLog(0, 10))
+        async with fetching(fake, {T0: 0}, retry_timeout_ms=10_000, waits=waits) as fetcher:
+            assert await read(fetcher, 10) == list(range(10))
+            fake.leaders[T0] = -1
+            failure = None
+            while failure is None and now() < 60:
+                await asyncio.sleep(1)
+                failure = fetcher.failure()
+            assert (failure is None) is waits
+            fake.leaders[T0] = 1
+            fake.logs[T0].end = 11
+            assert await read(fetcher, 1) == [10]
+
+    run(main())
+
+
 def test_what_no_retry_changes_is_a_failure_at_once() -> None:
     async def main() -> None:
         fake = FakeCluster(p0=FakeLog(0, 10))

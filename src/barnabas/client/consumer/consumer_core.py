@@ -61,7 +61,12 @@ class ConsumerCore(ConsumerCommits):
         max_poll_interval_ms: int | None = None,
     ) -> None:
         fetcher = Fetcher(
-            cluster, self.notify, out_of_range=out_of_range, isolation=isolation, tuning=tuning
+            cluster,
+            self.notify,
+            out_of_range=out_of_range,
+            isolation=isolation,
+            tuning=tuning,
+            waits=group_id is not None,
         )
         self._monotonic = cluster.environment.monotonic
         super().__init__(cluster, fetcher, DeliveryQueue(fetcher, mode))

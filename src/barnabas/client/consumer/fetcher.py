@@ -11,7 +11,8 @@ committed.
 
 A partition that cannot be read, because it has no leader or is gone, does not keep the others from
 being read: it is set aside and tried again now and then. Only when none is left, for longer than
-the cluster's `retry_timeout_ms`, is that a failure. What no attempt will change is one at once.
+the cluster's `retry_timeout_ms`, is that a failure, unless the consumer `waits`. What no attempt
+will change is one at once.
 
 With a rack, a leader may name a follower there to read from. After a while the leader is asked
 again, and a follower that fails is not read from for a moment.
@@ -68,6 +69,7 @@ class Fetcher:
         out_of_range: int | None = None,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         tuning: FetchTuning | None = None,
+        waits: bool = False,
     ) -> None:
         self.states: dict[TopicPartition, FetchState] = {}
         self.isolation = isolation
@@ -78,7 +80,7 @@ class Fetcher:
         self._out_of_range = out_of_range
         self.buffer = FetchBuffer(PREFETCH_BYTES)
         self.counts = FetchCounts()
-        self._unavailable = UnavailablePartitions(cluster)
+        self._unavailable = UnavailablePartitions(cluster, waits=waits)
         self._leaders: dict[int, BrokerFetcher] = {}
         self._is_running = False
         self._wake = asyncio.Event()

@@ -7,7 +7,8 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.environment import RETRY
 from barnabas.client.consumer.completed_fetch import FetchState
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, BrokerError
+from barnabas.wire.errors import ErrorCode
 
 
 class _Unavailable(NamedTuple):
@@ -18,11 +19,20 @@ class _Unavailable(NamedTuple):
     retry_at: float
 
 
-class UnavailablePartitions:
-    """Of one consumer."""
+_GONE = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 
-    def __init__(self, cluster: ClusterClient) -> None:
+
+class UnavailablePartitions:
+    """Of one consumer.
+
+    One that `waits` is a service's: once it has read something, it waits for its brokers as long as
+    it takes. Others, and one that has never read anything, fail when they have waited too long.
+    """
+
+    def __init__(self, cluster: ClusterClient, *, waits: bool = False) -> None:
         self._cluster = cluster
+        self._waits = waits
+        self._has_read = False
         self._environment = cluster.environment
         self._unavailable: dict[TopicPartition, _Unavailable] = {}
         self._failing_since: float | None = None
@@ -43,6 +53,7 @@ class UnavailablePartitions:
 
     def back(self, state: FetchState) -> None:
         """It can be read."""
+        self._has_read = True
         if self._unavailable:
             self._unavailable.pop(state.partition, None)
         self._failing_since = None
@@ -104,5 +115,9 @@ class UnavailablePartitions:
             self._failing_since = min(each.since for each in self._unavailable.values())
         if (now - self._failing_since) * 1000 <= self._cluster.retry_timeout_ms:
             return None
+        error = next(iter(self._unavailable.values())).error
+        is_gone = isinstance(error, BrokerError) and error.code in _GONE
+        if self._waits and self._has_read and not is_gone:
+            return None
         self._failing_since = now
-        return next(iter(self._unavailable.values())).error
+        return error
