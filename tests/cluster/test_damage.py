@@ -162,6 +162,25 @@ def test_a_damaged_leader_among_three(
         assert aside, "what was cut off is kept"
 
 
+def test_a_leader_whose_directory_is_gone_before_it_has_written_down_a_record(
+    tmp_path: Path,
+) -> None:
+    """The topic is so new that the checkpoint only tells that there was a replica."""
+    late = {"replica.high.watermark.checkpoint.interval.ms": "600000"}
+    with ClusterProcesses(tmp_path, 3, late) as cluster:
+        cluster.create_topic(TOPIC)
+        produce(cluster)
+        leader = cluster.leader_of(TOPIC)
+        assert acknowledged(leader) == 0
+        cluster.kill_all()
+        lost(leader)
+        cluster.start()
+        wait_until_alike(cluster)
+        assert consumed(cluster) == (VALUES, None)
+        assert f"{TOPIC}-0: its directory is gone" in leader.log.read_text()
+        cluster.stop()
+
+
 def test_a_leader_with_garbled_epochs(cluster: ClusterProcesses) -> None:
     """Of one its neighbours tell what it was; the other is the last one, which is refetched."""
     fill(cluster)

@@ -11,6 +11,7 @@ from barnabas.broker.follower import replica_fetcher
 from barnabas.broker.follower.follower_log import append_fetched
 from barnabas.broker.follower.replica_session import Followed
 from barnabas.broker.replica import replica_truncation
+from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.log import fetch_validation
 from barnabas.log.compaction.key_map import KeyMap
@@ -68,7 +69,27 @@ def _rot_and_losses(random: Random, emphasis: str | None) -> Profile:
     )
 
 
+def _lost_directories(random: Random, emphasis: str | None) -> Profile:
+    """Directories go before the checkpoint tells of records in them."""
+    return replace(
+        draw_profile(random, emphasis),
+        nodes=3,
+        voters=3,
+        replication_factor=3,
+        fault_every_ms=250,
+        faults={"lose_directory": 4, "kill": 2},
+        settings={"replica.high.watermark.checkpoint.interval.ms": "60000"},
+    )
+
+
 VARIANTS: dict[str, Variant] = {
+    "trust an empty replica of which no record is written down": Variant(
+        [
+            patch.object(HighWatermarkCheckpoint, "directory_is_gone", lambda *_: None),
+            patch.object(run, "draw_profile", _lost_directories),
+        ],
+        "damage",
+    ),
     "store records of coordinators with the epoch of the leader that sent them": Variant(
         [patch.object(replica_fetcher, "append_fetched", _stamped)], "kills"
     ),

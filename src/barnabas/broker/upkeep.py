@@ -97,7 +97,7 @@ async def _write_high_watermarks(node: Node) -> None:
         # Before Python 3.12 `wait_for` may swallow the cancellation that ends this loop.
         with suppress(TimeoutError):
             async with timeout(interval_ms / 1000):
-                await watermarks.is_stale.wait()
+                await watermarks.is_urgent.wait()
         write = watermarks.draft()
         if write is None:
             continue

@@ -137,6 +137,8 @@ def _with_rare_faults(random: Random, profile: Profile) -> Profile:
     draw = random.random()
     if draw < 0.15:
         faults, settings = ["blackout"], FLUSHED
+    elif draw < 0.20:
+        faults, settings = ["lose_directory"], {}
     elif draw < 0.35:
         faults, settings = ["lose_directory", "make_hole", "garble_epoch"], NOTICED
     elif draw < 0.45 and not profile.faults.get("clock_jump"):  # it would put scrubbing off

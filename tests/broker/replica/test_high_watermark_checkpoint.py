@@ -4,7 +4,11 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.replica.high_watermark_checkpoint import UNKNOWN, HighWatermarkCheckpoint
+from barnabas.broker.replica.high_watermark_checkpoint import (
+    IN_DOUBT,
+    UNKNOWN,
+    HighWatermarkCheckpoint,
+)
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from tests.log.memory_disk import MemoryDisk
 
@@ -56,11 +60,11 @@ def test_only_what_moved_is_written() -> None:
     partitions[1].high_watermark = 7
     watermarks.moved[partitions[1]] = None
     assert written(disk, watermarks) == f"1\n3\nt 0 0 {HEX}\nt 1 7 {HEX}\nt 2 0 {HEX}\n"
-    assert not watermarks.is_stale.is_set()
+    assert not watermarks.is_urgent.is_set()
     watermarks.removed("t", 0)
-    assert watermarks.is_stale.is_set(), "to be written at once"
+    assert watermarks.is_urgent.is_set(), "to be written at once"
     assert written(disk, watermarks) == f"1\n2\nt 1 7 {HEX}\nt 2 0 {HEX}\n"
-    assert not watermarks.is_stale.is_set()
+    assert not watermarks.is_urgent.is_set()
 
 
 def test_a_write_that_fails_is_done_again_and_one_is_under_way_at_a_time() -> None:
@@ -127,10 +131,47 @@ def test_a_damaged_file_makes_it_unknown_what_was_acknowledged(content: str) -> 
     watermarks.opened(closed)
     written(disk, watermarks)
     again = HighWatermarkCheckpoint(disk, "data")
-    assert again.acknowledged("t", ID, 0) == UNKNOWN, "a second crash finds the same"
+    assert again.acknowledged("t", ID, 0) == IN_DOUBT, "a second crash finds the same"
     assert again.acknowledged("t", ID, 1) == 7
     watermarks.forget_unclaimed(lambda *_: True)
     assert watermarks.acknowledged("new", ID, 0) == 0
+
+
+def test_a_directory_that_is_gone_is_written_down_before_it_is_made_again() -> None:
+    disk = MemoryDisk()
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    watermarks.opened(Stub("t", 0, 0))
+    assert watermarks.is_urgent.is_set(), "the line is there soon"
+    written(disk, watermarks)
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    watermarks.directory_is_gone("t", ID, 0)
+    assert disk.read_file(PATH).decode() == f"1\n1\nt 0 -1 {HEX}\n"
+    again = HighWatermarkCheckpoint(disk, "data")
+    assert again.acknowledged("t", ID, 0) == IN_DOUBT
+    found = Stub("t", 0, 0)
+    found.doubt.reason = "its directory is gone"
+    again.opened(found)
+    again.moved[found] = None
+    assert again.draft() is None, "nobody was told yet"
+    found.doubt.settle()
+    again.settled(found)
+    assert disk.read_file(PATH).decode() == f"1\n1\nt 0 0 {HEX}\n", "written at once"
+    assert not again.is_urgent.is_set()
+
+
+def test_a_replica_without_a_line_is_new() -> None:
+    disk = MemoryDisk()
+    HighWatermarkCheckpoint(disk, "data").directory_is_gone("t", ID, 0)
+    assert not disk.exists(PATH)
+
+
+def test_a_line_that_tells_of_records_is_kept_when_the_directory_is_gone() -> None:
+    disk = MemoryDisk()
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    watermarks.opened(Stub("t", 0, 5))
+    written(disk, watermarks)
+    watermarks.directory_is_gone("t", ID, 0)
+    assert HighWatermarkCheckpoint(disk, "data").acknowledged("t", ID, 0) == 5
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -10,6 +10,7 @@ from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheck
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_opener import ReplicaOpener
+from barnabas.broker.replica.replica_trust import DIRECTORY_GONE, STILL_IN_DOUBT
 from barnabas.broker.runtime.clock import Clock
 from barnabas.log import METADATA_FILE, DataDirectory, LogConfig, read_topic_id
 from barnabas.metadata.image import PartitionImage, TopicImage
@@ -110,6 +111,27 @@ def test_a_directory_without_files_belongs_to_any_topic() -> None:
     partition = node.opened(NEW)
     assert not partition.doubt
     assert not node.strays
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_listed_replica_whose_directory_is_gone_lacks_its_records(is_empty: bool) -> None:
+    """Also if its line tells of none: it was written when the replica was made."""
+    node = Node()
+    node.disk.replace_file(CHECKPOINT, encode({("t", 0): (NEW, 0)}))
+    if is_empty:
+        node.disk.make_directory(PATH)
+    partition = node.opened(NEW)
+    assert partition.doubt.reason == DIRECTORY_GONE
+    assert partition.doubt.lacks_end
+    again = node.opened(NEW)
+    assert again.doubt.reason == STILL_IN_DOUBT, "killed before the controller knew"
+    assert again.doubt.lacks_end
+
+
+def test_a_replica_that_is_not_listed_is_new() -> None:
+    node = Node()
+    node.disk.replace_file(CHECKPOINT, encode({("t", 0): (OLD, 0)}))
+    assert not node.opened(NEW).doubt
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -33,7 +33,7 @@ def claim_directory(
     owner = read_topic_id(disk, path)
     if owner == topic_id:
         return True
-    is_unknown = owner is None and _holds_files(disk, path)
+    is_unknown = owner is None and _holds_log_files(disk, path)
     if is_unknown and checkpointed_id == topic_id:
         logger.warning(
             "%s/%s can't be read; written again, because the checkpoint of the high watermarks "
@@ -65,16 +65,25 @@ def claim_directory(
 def belongs_to(disk: Disk, path: str, topic_id: bytes, checkpointed_id: bytes | None) -> bool:
     """Whether the next start of the node takes a directory for the topic's. Changes nothing."""
     owner = read_topic_id(disk, path)
-    if owner is None and _holds_files(disk, path):
+    if owner is None and _holds_log_files(disk, path):
         return checkpointed_id == topic_id
     return owner in (None, topic_id)
 
 
-def _holds_files(disk: Disk, path: str) -> bool:
+def holds_files(disk: Disk, path: str) -> bool:
+    """Whether the directory of a replica exists and is not empty. Raises `StorageError`."""
+    return bool(_files(disk, path))
+
+
+def _holds_log_files(disk: Disk, path: str) -> bool:
     """Whether anything is there but the file that names the topic. Any file tells about a log:
     where it starts, or that all of it was flushed. Raises `StorageError`."""
+    return any(not name.startswith(METADATA_FILE) for name in _files(disk, path))
+
+
+def _files(disk: Disk, path: str) -> list[str]:
     with storage_errors(f"cannot list {path}"):
         try:
-            return any(not name.startswith(METADATA_FILE) for name in disk.list_files(path))
+            return list(disk.list_files(path))
         except FileNotFoundError:
-            return False
+            return []

@@ -3,9 +3,12 @@
 A partition whose directory is gone, or whose log ends before the high watermark in this file, has
 lost acknowledged records. The file has Kafka's name and nearly its format: a version, the number of
 lines, and a line "topic partition offset id" for each replica. The topic's id distinguishes it from
-an earlier topic of that name. The file is synced: a topic that sets `flush.*` is trusted after a
-power loss, so that its damage must be noticed then too. If the file itself is damaged, it is
-unknown what a replica had acknowledged.
+an earlier topic of that name. A replica whose directory is gone, and whose line tells of no record
+yet, gets the offset -1 before the directory is made again.
+
+The file is synced: a topic that sets `flush.*` is trusted after a power loss, so that its damage
+must be noticed then too. If the file itself is damaged, it is unknown what a replica had
+acknowledged.
 
 Only partitions that have moved since the last write are visited, so idle ones cost nothing.
 """
@@ -13,18 +16,20 @@ Only partitions that have moved since the last write are visited, so idle ones c
 import logging
 from asyncio import Event
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.log import Disk
+from barnabas.log.errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
 _FILE = "replication-offset-checkpoint"
 _VERSION = 1
-UNKNOWN = -1
-"""In place of an offset: the replica may have acknowledged more than its log has."""
+IN_DOUBT = -1
+"""In place of an offset: the replica lacks records, and the controller did not know that yet."""
+UNKNOWN = -2
+"""The file is damaged: a replica that was not closed may have acknowledged more than it has."""
 
 Key = tuple[str, int]
 Mark = tuple[bytes, int]
@@ -55,15 +60,16 @@ class HighWatermarkCheckpoint:
         """Replicas in the file that are not opened yet."""
         self.moved: dict[Replica, None] = {}
         """Replicas whose high watermark has moved since `draft`."""
-        self.is_stale = Event()
-        """Whether a removed replica is still in the file: one of a new topic of that name must not
-        be compared with its line."""
+        self.is_urgent = Event()
+        """Whether the file must be written soon. A new replica is not in it yet, and the loss of
+        its directory would not be noticed. Or a removed one still is, and one of a new topic of
+        that name must not be compared with it. Or one whose doubt is settled is still in doubt."""
         self._has_changed = False
         self._is_writing = False
 
     def acknowledged(self, topic: str, topic_id: bytes, index: int) -> int:
-        """The replica's high watermark when the file was written; 0 if it has no line, and
-        `UNKNOWN` if the file was damaged."""
+        """The replica's high watermark when the file was written, or `IN_DOUBT`; 0 if it has no
+        line, and `UNKNOWN` if the file was damaged."""
         known_id, offset = self._marks.get((topic, index), (b"", 0))
         if known_id == topic_id:
             return offset
@@ -79,16 +85,39 @@ class HighWatermarkCheckpoint:
         self._unclaimed.discard(key)
         if key not in self._marks or self._marks[key][0] != partition.topic_id:
             is_unknown = self._is_damaged and bool(partition.doubt)
-            offset = UNKNOWN if is_unknown else partition.high_watermark
+            offset = IN_DOUBT if is_unknown else partition.high_watermark
             self._marks[key] = partition.topic_id, offset
             self._has_changed = True
+            self.is_urgent.set()
+
+    def directory_is_gone(self, topic: str, topic_id: bytes, index: int) -> None:
+        """Write down, before the directory is made again, that a replica lacks its records.
+
+        A line that tells of records is enough for the next start, and without a line the replica
+        is new. Raises `StorageError`.
+        """
+        if self._marks.get((topic, index)) == (topic_id, 0):
+            self._marks[topic, index] = topic_id, IN_DOUBT
+            with storage_errors(f"cannot write {self._path}"):
+                self._disk.replace_file(self._path, encode(self._marks), sync=True)
+
+    def settled(self, partition: Replica) -> None:
+        """The controller knows what the replica lacks: it has acknowledged no more than it has.
+
+        Soon it may be in sync again, and must not be doubted then: so a line that tells of a doubt
+        is replaced at once, and only later if the file can't be written now.
+        """
+        self.moved[partition] = None
+        if self._marks.get((partition.topic, partition.index)) == (partition.topic_id, IN_DOUBT):
+            self.is_urgent.set()
+            self._write_now()
 
     def removed(self, topic: str, index: int) -> None:
         """The replica was removed from this node on purpose."""
         self._unclaimed.discard((topic, index))
         if self._marks.pop((topic, index), None) is not None:
             self._has_changed = True
-            self.is_stale.set()
+            self.is_urgent.set()
 
     def forget_unclaimed(self, is_kept: Callable[[str, int], bool]) -> None:
         """Drop lines of replicas that are not opened by now and that this node does not keep.
@@ -108,7 +137,7 @@ class HighWatermarkCheckpoint:
         """
         if self._is_writing:
             return None
-        self.is_stale.clear()
+        self.is_urgent.clear()
         for partition in tuple(self.moved):
             if partition.doubt:
                 continue
@@ -132,10 +161,19 @@ class HighWatermarkCheckpoint:
         """Write the file for the last time, if the disk allows. No other thread may be writing
         it."""
         self._is_writing = False
+        self._write_now()
+
+    def _write_now(self) -> None:
+        """Write the file on this thread, if the disk allows and no other thread does so."""
         write = self.draft()
         if write is not None:
-            with suppress(OSError):
+            try:
                 write()
+            except OSError as error:
+                self.written(error)
+                self.is_urgent.set()
+            else:
+                self.written(None)
 
 
 def encode(marks: dict[Key, Mark]) -> bytes:

@@ -59,3 +59,5 @@ class PartitionHost:
     """Called with topic, topic id and index of a replica that can't append."""
     set_aside: Callable[["Partition"], str] = nowhere
     """A new directory for records truncated from a log; empty if they are not kept."""
+    settled: Callable[["Partition"], None] = ignore
+    """Called when the controller knows that a replica lacks records."""

@@ -88,6 +88,7 @@ class Partitions:
             self.high_watermarks.moved.setdefault,
             self.refused_appends.note,
             self._set_aside,
+            self.high_watermarks.settled,
         )
         self._opener = ReplicaOpener(
             data,

@@ -153,4 +153,5 @@ def settle_doubt(partition: "Partition") -> bool:
     doubt.awaits_leader = partition.leading is None and doubt.suspect_from is not None
     doubt.settle()
     partition.log.is_in_doubt = False
+    partition.host.settled(partition)
     return follows and (was_hole or doubt.awaits_leader)

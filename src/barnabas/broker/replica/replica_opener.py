@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from barnabas.broker.replica.append_limits import AppendLimits
-from barnabas.broker.replica.directory_owner import OWNER_UNKNOWN, claim_directory
+from barnabas.broker.replica.directory_owner import OWNER_UNKNOWN, claim_directory, holds_files
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
@@ -65,7 +65,10 @@ class ReplicaOpener:
         """Open a replica, and create its directory if there is none. Raises `StorageError`."""
         path = self._data.partition_path(topic.name, index)
         acknowledged = self._high_watermarks.acknowledged(topic.name, topic.topic_id, index)
-        was_there = self._disk.exists(path)
+        was_there = holds_files(self._disk, path)
+        if not was_there:
+            self._high_watermarks.directory_is_gone(topic.name, topic.topic_id, index)
+            acknowledged = self._high_watermarks.acknowledged(topic.name, topic.topic_id, index)
         is_claimed = claim_directory(
             self._disk,
             self._data,

@@ -1,9 +1,10 @@
 """Whether a replica, as found on the disk, still has all records that it has acknowledged.
 
-Three things are evidence against it: a hole or damage in its log, leader epochs included, a log
+Four things are evidence against it: a hole or damage in its log, leader epochs included, a log
 end before its checkpointed high watermark (`high_watermark_checkpoint`, or damage to that file
-itself), and a power loss, if it acknowledged records that were not synced. A topic that sets
-`flush.*` never does that, and has a marker file in the log's directory that says so.
+itself), a missing directory that this file names, and a power loss, if it acknowledged records that
+were not synced. A topic that sets `flush.*` never does that, and has a
+marker file in the log's directory that says so.
 
 A replica in doubt leaves the in-sync set before this node is unfenced, and fetches what it lacks
 from another. If it is the only replica, it continues with what it has, and consumers get an error
@@ -12,7 +13,7 @@ for what it lacks.
 
 import logging
 
-from barnabas.broker.replica.high_watermark_checkpoint import UNKNOWN
+from barnabas.broker.replica.high_watermark_checkpoint import IN_DOUBT, UNKNOWN
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
 from barnabas.log import Log
 
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 POWER_LOST = "the machine lost power, and what was acknowledged may not have been on the disk"
 NEW_DIRECTORY = "its data directory is new"
 ACKNOWLEDGED_UNKNOWN = "what it had acknowledged is unknown, and it was not closed"
+DIRECTORY_GONE = "its directory is gone"
+STILL_IN_DOUBT = "it lacked records at an earlier start, which the controller did not hear of"
 
 
 def examine(
@@ -34,9 +37,10 @@ def examine(
 ) -> ReplicaDoubt:
     """Check a log that was just opened, of a partition that is in `leader_epoch`.
 
-    It had acknowledged the records below `acknowledged`, which may be `UNKNOWN`. `was_there`: its
-    directory existed. `power_lost`: the machine may have lost unsynced writes, or the data
-    directory is new: a new one is trusted as little, and only the reason differs.
+    It had acknowledged the records below `acknowledged`, which may be `IN_DOUBT` or `UNKNOWN`.
+    `was_there`: its directory existed, and was not empty. `power_lost`: the machine may have lost
+    unsynced writes, or the data directory is new: a new one is trusted as little, and only the
+    reason differs.
     """
     suspect_from: int | None = None
     lacks_end = False
@@ -51,8 +55,12 @@ def examine(
     end = log.log_end_offset
     expected = _expected_end(log, acknowledged)
     if expected > end:
-        ended = f"it ends at {end}" if was_there else "its directory is gone"
+        ended = f"it ends at {end}" if was_there else DIRECTORY_GONE
         doubts.append(f"{ended}, and it had acknowledged all below {expected}")
+        suspect_from = end if suspect_from is None else suspect_from
+        lacks_end = True
+    if acknowledged == IN_DOUBT:
+        doubts.append(STILL_IN_DOUBT if was_there else DIRECTORY_GONE)
         suspect_from = end if suspect_from is None else suspect_from
         lacks_end = True
     if acknowledged == UNKNOWN and (log.recovery is not None or not was_there):
@@ -88,7 +96,7 @@ def accept_alone(
                 expected - 1,
             )
         else:
-            gone = "its end is gone" if was_there else "its directory is gone"
+            gone = "its end is gone" if was_there else DIRECTORY_GONE
             log.damage.mark_end_lost(expected, gone, now_ms)
     if log.lost_ranges:
         logger.error(

@@ -28,8 +28,7 @@ def lose_directory(disk: SimulatedDisk, random: Random) -> str | None:
     if not isinstance(listed, Inode):
         return None
     lines = [line.split() for line in bytes(listed.data).decode(errors="replace").splitlines()[2:]]
-    whole = [line for line in lines if len(line) == 4 and line[2].isdecimal()]
-    names = [f"{topic}-{index}" for topic, index, offset, _ in whole if int(offset) > 0]
+    names = [f"{line[0]}-{line[1]}" for line in lines if len(line) == 4]
     names = [name for name in names if name in data]
     if not names:
         return None
