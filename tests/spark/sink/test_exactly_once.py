@@ -9,26 +9,28 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from itertools import count
-from threading import Event, Thread
+from threading import Event, Thread, Timer
 from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import barnabas
 from barnabas.client.admin.transactions import fence_producer, list_transactions
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
-from barnabas.errors import BarnabasError, TransactionAborted
-from barnabas.spark.cluster.connection import connect
+from barnabas.errors import BarnabasError, ConnectionLost, TransactionAborted
+from barnabas.spark.cluster.connection import connect_when_up
 from barnabas.spark.sink import transactional_writer as transactional_writing
 from barnabas.spark.sink.commit_log import PREFIX, CommitLog
 from barnabas.spark.sink.exactly_once import (
@@ -42,7 +44,13 @@ from barnabas.spark.sink.exactly_once import (
 )
 from barnabas.spark.sink.options import SinkOptions
 from barnabas.spark.sink.producer_settings import producer_settings
+from barnabas.spark.sink.stream_writer import ExactlyOnceWriter, TaskWritten
 from barnabas.spark.sink.transactional_writer import write_in_transaction
+from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from barnabas.wire.messages.list_offsets import ListOffsetsRequest
+from barnabas.wire.messages.metadata import MetadataRequest
 from tests.spark.fate import Fate, Killed, World
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
@@ -130,7 +138,7 @@ class Job:
             pass  # the query has failed
 
     def ask(self, process: str, question: Any) -> Any:
-        return connect(self.options(process).producer.connection).ask(question)
+        return connect_when_up(self.options(process).producer.connection).ask(question)
 
     def check(self, *batches: int) -> None:
         """Each record of these batches is there once, nothing else is, and nothing is open."""
@@ -373,6 +381,161 @@ def test_what_a_query_leaves_that_never_comes_back_is_found_and_ended(node: Brok
     for each in left:
         command("fence", each)
     job.check()  # nothing is there, and nothing is open
+
+
+# -- brokers that go away --------------------------------------------------------------------------
+
+Answer = Callable[[Any, Callable[[], Awaitable[Any]]], Awaitable[Any]]
+
+
+class Faults:
+    """Lets the n-th request of a process, of those that are counted, get another answer."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._send = BrokerConnection.send
+        self._process = ""
+        self._request: type[Any] = object
+        self._left = 0
+        self._answer: Answer | None = None
+        faults = self
+
+        async def send(connection: BrokerConnection, request: Any, *args: Any, **more: Any) -> Any:
+            return await faults._sent(connection, request, *args, **more)
+
+        monkeypatch.setattr(BrokerConnection, "send", send)
+
+    def expect(self, process: str, number: int, answer: Answer, request: type = object) -> None:
+        self._process, self._left, self._answer, self._request = process, number, answer, request
+
+    @property
+    def has_struck(self) -> bool:
+        return self._left <= 0
+
+    async def _sent(
+        self, connection: BrokerConnection, request: Any, *args: Any, **more: Any
+    ) -> Any:
+        def send() -> Awaitable[Any]:
+            return self._send(connection, request, *args, **more)
+
+        if connection._client_id != self._process or not isinstance(request, self._request):
+            return await send()
+        self._left -= 1
+        if self._left or self._answer is None:
+            return await send()
+        return await self._answer(request, send)
+
+
+@pytest.mark.parametrize("sends_it", [False, True], ids=["before", "after"])
+def test_a_connection_breaks_anywhere(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch, sends_it: bool
+) -> None:
+    """Whatever was requested is requested again: neither a task nor the commit fails."""
+    faults = Faults(monkeypatch)
+
+    async def break_off(_: Any, send: Callable[[], Awaitable[Any]]) -> Any:
+        if sends_it:
+            await send()
+        raise ConnectionLost("the broker was killed")
+
+    for requests in count(1):
+        job = Job(node)
+        process = f"cut-off-{sends_it}-{requests}"
+        faults.expect(process, requests, break_off)
+        job.run(process, "run-1", 0)
+        job.check(0)
+        if not faults.has_struck:
+            break
+    assert requests > 20
+
+
+def test_a_leader_does_not_know_the_commit_log_yet(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batch creates the topic; brokers hear of it one after the other."""
+    faults = Faults(monkeypatch)
+
+    async def unknown(_: Any, send: Callable[[], Awaitable[Any]]) -> Any:
+        response = await send()
+        for topic in response.topics:
+            for partition in topic.partitions:
+                partition.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return response
+
+    for requests in count(1):
+        job = Job(node)
+        process = f"early-{requests}"
+        faults.expect(process, requests, unknown, ListOffsetsRequest)
+        job.run(process, "run-1", 0)
+        job.check(0)
+        if not faults.has_struck:
+            break
+    assert requests > 4
+
+
+def test_a_broker_without_a_controller_can_not_name_the_commit_log(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = Faults(monkeypatch)
+
+    async def unavailable(_: Any, send: Callable[[], Awaitable[Any]]) -> Any:
+        response = await send()
+        for topic in response.topics:
+            topic.error_code, topic.partitions = ErrorCode.LEADER_NOT_AVAILABLE, []
+        return response
+
+    job = Job(node)
+    faults.expect("headless", 2, unavailable, MetadataRequest)
+    job.run("headless", "run-1", 0)
+    assert faults.has_struck
+    job.check(0)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_TXN_STATE, ErrorCode.PRODUCER_FENCED])
+def test_the_driver_repeats_a_decision_that_was_rolled_back(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch, code: ErrorCode
+) -> None:
+    """The coordinator does that when the change takes longer than its timeout."""
+    faults = Faults(monkeypatch)
+
+    async def refuse(_: Any, __: Callable[[], Awaitable[Any]]) -> Any:
+        return EndTxnResponse(error_code=code)
+
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+    faults.expect(f"driver-{code.name}", 1, refuse, EndTxnRequest)
+    job.commit(f"driver-{code.name}", written)
+    assert faults.has_struck
+    job.check(0)
+
+
+def test_the_driver_repeats_a_rollback_that_was_fenced(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = Faults(monkeypatch)
+
+    async def fence(_: Any, __: Callable[[], Awaitable[Any]]) -> Any:
+        return InitProducerIdResponse(error_code=ErrorCode.PRODUCER_FENCED)
+
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+    faults.expect("rolling-back", 1, fence, InitProducerIdRequest)
+    job.abort("rolling-back", written)
+    assert faults.has_struck
+    job.check()
+
+
+def test_no_broker_is_up_when_a_worker_starts(node: BrokerProcess) -> None:
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+    node.kill()
+    restart = Timer(2.0, node.start)
+    restart.start()
+    try:
+        writer = ExactlyOnceWriter(job.options("late"), StructType().add("value", "string"))
+        writer.commit([TaskWritten(each) for each in written], 0)
+    finally:
+        restart.join()
+    job.check(0)
 
 
 # -- what can be lost ------------------------------------------------------------------------------

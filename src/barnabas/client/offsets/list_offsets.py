@@ -8,6 +8,7 @@ from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.isolation import IsolationLevel
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -37,6 +38,9 @@ async def list_offsets(
     """Look up, for each partition, a time in milliseconds or LATEST, EARLIEST or MAX_TIMESTAMP.
 
     With READ_COMMITTED a log ends where its oldest transaction that goes on begins.
+
+    Raises `UnknownTopic` if the metadata has no such partition. A leader that does not know the
+    partition yet, because the topic is new, is asked again.
     """
     found: dict[TopicPartition, ListedOffset] = {}
 
@@ -83,6 +87,9 @@ async def _ask(
     for topic_answer in response.topics:
         for answer in topic_answer.partitions:
             name = TopicPartition(topic_answer.name, answer.partition_index)
-            check(answer.error_code, f"partition {name}")
+            code = answer.error_code
+            if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                code = ErrorCode.UNKNOWN_LEADER_EPOCH  # it has not heard that it leads a new topic
+            check(code, f"partition {name}")
             found[name] = ListedOffset(answer.offset, answer.timestamp)
     return found

@@ -45,6 +45,14 @@ class ClusterConnection(Client):
         """Ask, and do something else until there is an answer."""
         return self.begin(self._ask(question))
 
+    def await_cluster(self) -> None:
+        """Wait until a broker answers. Without this, the first question fails at once if none does.
+
+        Raises `BrokerUnreachable` after the retry timeout.
+        """
+        if not self.cluster.brokers:
+            self._wait(self.cluster.retrying(lambda: self.cluster.refresh([])))
+
     async def _ask(self, question: Callable[[ClusterClient], Awaitable[T]]) -> T:
         if not self.cluster.brokers:
             await self.cluster.refresh([])
@@ -58,6 +66,13 @@ def connect(options: ConnectionOptions) -> ClusterConnection:
     if connection is None:
         freeze_loaded_objects()
         connection = _connections[key] = ClusterConnection(options)
+    return connection
+
+
+def connect_when_up(options: ConnectionOptions) -> ClusterConnection:
+    """As `connect`, but wait for a cluster that is down: a stream outlives its brokers."""
+    connection = connect(options)
+    connection.await_cluster()
     return connection
 
 

@@ -26,13 +26,19 @@ from typing import NamedTuple
 
 from barnabas.client.admin.topics import create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicMetadata, TopicPartition
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
 from barnabas.client.producer.record_producer import RecordProducer
-from barnabas.errors import TopicExists, UnknownTopic
+from barnabas.errors import (
+    CommitUncertain,
+    ProducerFenced,
+    TopicExists,
+    TransactionAborted,
+    UnknownTopic,
+)
 from barnabas.records.columns.schema import KEY, VALUE
 from barnabas.records.murmur2 import partition_for_key
 
@@ -41,6 +47,9 @@ PREFIX = "barnabas-spark-"
 """Prefix of transactional ids; the query's id follows."""
 
 NO_BATCH = -1
+
+UNSETTLED = (CommitUncertain, ProducerFenced, TransactionAborted)
+"""After one of these a change may be repeated: it first reads whether it has happened."""
 
 _PARTITIONS = 8
 _CONFIGS = {"cleanup.policy": "compact", "segment.bytes": "2097152"}
@@ -132,8 +141,8 @@ class CommitLog:
     ) -> QueryState | None:
         """Fence all others, read, and write what `decide` returns, if anything.
 
-        Raises what `decide` raises, `ProducerFenced` if another change has started since, and
-        `CommitUncertain` if it is not known whether it is written: read or change again.
+        Raises what `decide` raises, and one of `UNSETTLED` if another change has started since,
+        or if it is rolled back, or if it is not known whether it is written.
         """
         partition = await self._partition()
         producer = RecordProducer(
@@ -156,10 +165,13 @@ class CommitLog:
 
     async def _partition(self) -> TopicPartition:
         """The partition of the query's record; creates the topic if it does not exist."""
+        topic = await self._cluster.retrying(self._topic)
+        return TopicPartition(TOPIC, partition_for_key(self._key, len(topic.partitions)))
+
+    async def _topic(self) -> TopicMetadata:
         try:
-            topic = await self._cluster.topic(TOPIC)
+            return await self._cluster.topic(TOPIC)
         except UnknownTopic:
             with suppress(TopicExists):
                 await create_topic(self._cluster, TOPIC, partitions=_PARTITIONS, configs=_CONFIGS)
-            topic = await self._cluster.topic(TOPIC, auto_create=True)
-        return TopicPartition(TOPIC, partition_for_key(self._key, len(topic.partitions)))
+            return await self._cluster.topic(TOPIC, auto_create=True)

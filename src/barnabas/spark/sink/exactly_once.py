@@ -27,7 +27,7 @@ decides, when a task was retried, and every few batches for attempts that lost a
 import asyncio
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import NamedTuple
 
@@ -38,20 +38,20 @@ from barnabas.client.producer.prepared_transactions import (
     end_prepared,
     still_open,
 )
-from barnabas.errors import (
-    BarnabasError,
-    BrokerError,
-    CommitUncertain,
-    ProducerFenced,
-    TransactionAborted,
+from barnabas.errors import BarnabasError, BrokerError, TransactionAborted
+from barnabas.spark.sink.commit_log import (
+    PREFIX,
+    UNSETTLED,
+    CommitLog,
+    KnownState,
+    QueryState,
 )
-from barnabas.spark.sink.commit_log import PREFIX, CommitLog, KnownState, QueryState
 from barnabas.wire.errors import ErrorCode
 
 _SWEEP_EVERY = 10
 _CLAIM_PATIENCE_S = 2.0
 _CLAIM_PAUSE_S = 0.05
-_CLAIM_TIMEOUT_S = 60.0
+_CHANGE_TIMEOUT_S = 60.0
 
 
 class RunSuperseded(BarnabasError):  # noqa: N818 - its name says what is wrong
@@ -110,10 +110,15 @@ async def claim(cluster: ClusterClient, task: Task) -> KnownState:
             continue
         try:
             await log.change(lambda state: _claimed(state, task))
-        except (CommitUncertain, ProducerFenced, TransactionAborted):
-            if waited_s > _CLAIM_TIMEOUT_S:
-                raise
-            await asyncio.sleep(_CLAIM_PAUSE_S * random.uniform(1, 5))  # noqa: S311 - no secret
+        except UNSETTLED as error:
+            await _pause_after(error, began)
+
+
+async def _pause_after(error: BarnabasError, began: float) -> None:
+    """Let a change be repeated that is `UNSETTLED`, unless it fails for too long."""
+    if monotonic() - began > _CHANGE_TIMEOUT_S:
+        raise error
+    await asyncio.sleep(_CLAIM_PAUSE_S * random.uniform(1, 5))  # noqa: S311 - no secret
 
 
 def _claimed(state: QueryState | None, task: Task) -> QueryState | None:
@@ -162,7 +167,7 @@ async def commit_batch(
     is_first = state is not None and state.decided_by != task.run_id
     if not is_decided(state, task):
         await _check_open(cluster, prepared, task)
-    state = await log.change(lambda found: _decided(found, task, prepared))
+    state = await _change(log, lambda found: _decided(found, task, prepared))
     assert state is not None
     await _commit_all(cluster, state, timeout_ms)
     decided = set(state.transactions)
@@ -180,9 +185,25 @@ async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
     task = written[0].task
     log = CommitLog(cluster, task.query_id, _latest(written))
     # An empty change still fences a run that may be deciding, and settles what is uncertain.
-    state = await log.change(lambda _: None)
+    state = await _change(log, lambda _: None)
     decided = () if state is None else state.transactions
     await _roll_back(cluster, (each for each in prepared if each not in decided))
+
+
+async def _change(
+    log: CommitLog, decide: Callable[[QueryState | None], QueryState | None]
+) -> QueryState | None:
+    """Change the query's state; repeated while it is `UNSETTLED`.
+
+    A broker that is killed leaves it open whether the change has happened. A late one of a run that
+    was superseded fences it, and so does another change of the same run.
+    """
+    began = monotonic()
+    while True:
+        try:
+            return await log.change(decide)
+        except UNSETTLED as error:
+            await _pause_after(error, began)
 
 
 def _latest(written: list[Written]) -> KnownState:

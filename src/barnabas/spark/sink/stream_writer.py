@@ -57,23 +57,23 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
         )
 
     def commit(self, messages: "Sequence[WriterCommitMessage | None]", batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
-        from barnabas.spark.cluster.connection import connect
+        from barnabas.spark.cluster.connection import connect_when_up
 
         written = _of_tasks(messages)
         if written:
             settings = self._options.producer
-            connect(settings.connection).ask(
+            connect_when_up(settings.connection).ask(
                 lambda cluster: commit_batch(
                     cluster, written, timeout_ms=settings.transaction_timeout_ms
                 )
             )
 
     def abort(self, messages: "Sequence[WriterCommitMessage | None]", batchId: int) -> None:  # noqa: ARG002, N803 - Spark's
-        from barnabas.spark.cluster.connection import connect
+        from barnabas.spark.cluster.connection import connect_when_up
 
         written = _of_tasks(messages)
         if written:
-            connect(self._options.producer.connection).ask(
+            connect_when_up(self._options.producer.connection).ask(
                 lambda cluster: abort_batch(cluster, written)
             )
 

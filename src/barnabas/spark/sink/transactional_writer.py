@@ -8,7 +8,7 @@ import pyarrow as pa
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.transaction import ProducerTransaction
 from barnabas.errors import InvalidArgument, NotAuthorized
-from barnabas.spark.cluster.connection import ClusterConnection, connect
+from barnabas.spark.cluster.connection import ClusterConnection, connect_when_up
 from barnabas.spark.sink.commit_log import NOTHING_READ, KnownState
 from barnabas.spark.sink.exactly_once import Task, Written, claim, is_decided
 from barnabas.spark.sink.options import SinkOptions
@@ -22,7 +22,7 @@ def write_in_transaction(
 
     The transaction begins with the first row: a task without rows costs nothing.
     """
-    connection = connect(options.producer.connection)
+    connection = connect_when_up(options.producer.connection)
     known = _claimed(connection, task)
     if is_decided(known.state, task):
         for _ in batches:
