@@ -92,7 +92,9 @@ def run(
     ] = False,
     max_mb_per_second: Annotated[
         float | None,
-        typer.Option(metavar="MB", min=0.001, help="Limit of what is copied.", show_default=False),
+        typer.Option(
+            metavar="MB", min=0.001, help="Limit of the copying, per second.", show_default=False
+        ),
     ] = None,
     compression: Annotated[
         Literal["gzip", "snappy", "lz4", "zstd"] | None,
