@@ -91,7 +91,9 @@ OF_MIRRORS = [
         "Use the separator in names of internal topics too, not dots.",
         "true",
     ),
-    _setting("replication.factor", "Replicas of new topics. Default: as the target's brokers."),
+    _setting(
+        "replication.factor", "Replicas of new topics. Default: that of the target's brokers."
+    ),
     _setting("sync.topic.configs.enabled", "Copy topic settings.", "true"),
     _setting("config.properties.exclude", "Topic settings that are not copied."),
     _setting("sync.topic.acls.enabled", "Copy ACLs of topics.", "false"),
