@@ -155,7 +155,7 @@ def test_a_rewind_of_a_runner_that_ends_is_refused() -> None:
         rewinding = asyncio.run_coroutine_threadsafe(app.rewind("handle"), run._loop)
         run._wait(asyncio.sleep(0))
         app._runners("handle")[0][0].stop()
-        with pytest.raises(InvalidArgument, match="does not run"):
+        with pytest.raises(InvalidArgument, match="is not running"):
             rewinding.result()
 
 

@@ -198,7 +198,7 @@ def test_in_memory() -> None:
     async def publish() -> None:
         await app.send("prices", len(table), key="apple")
 
-    with pytest.raises(InvalidArgument, match="does not run"):
+    with pytest.raises(InvalidArgument, match="is not running"):
         asyncio.run(app.send("prices", 1))
     with app.test() as run:
         run.send("prices", 5, key="pear")

@@ -207,5 +207,5 @@ def test_topics_that_would_forget_are_refused(broker: BrokerProcess) -> None:
 
     with Admin(broker.bootstrap) as admin:
         admin.create_topic("connect-configs", partitions=1)
-    with pytest.raises(InvalidArgument, match=r"cleanup.policy=delete, and would forget"):
+    with pytest.raises(InvalidArgument, match=r"cleanup.policy=delete, and would lose"):
         asyncio.run(open_topics())

@@ -46,7 +46,7 @@ def test_positions_are_those_behind_the_last_finished_batch(tmp_path: Path) -> N
 
 
 def test_positions_elsewhere_are_not_shown(tmp_path: Path) -> None:
-    with pytest.raises(BarnabasError, match=r"s3a://bucket/x/copy, and only Spark reads it"):
+    with pytest.raises(BarnabasError, match=r"s3a://bucket/x/copy, which only Spark can read"):
         offsets_of(folder_of("s3a://bucket/x", tmp_path), "copy", several=False)
 
 

@@ -26,6 +26,7 @@ BEFOREHAND = {
         "echo ada:1 olive | barnabas produce orders --create --key-separator :",
         "echo hello | barnabas produce greetings --create",
     ],
+    "cluster-operations.md": ["barnabas topics create payments --partitions 3"],
     "tls.md": [
         "barnabas security init ./security --node 1=host1 --node 2=host2 --node 3=host3",
     ],
@@ -39,7 +40,10 @@ BEFOREHAND = {
 }
 
 
-OF_CLUSTERS = (README, ROOT / "docs" / "cluster.md", ROOT / "docs" / "quickstart.md")
+OF_CLUSTERS = (
+    README,
+    *(ROOT / "docs" / name for name in ("cluster.md", "cluster-operations.md", "quickstart.md")),
+)
 OF_SPARK = [  # see tests/spark
     ROOT / "docs" / name
     for name in (
@@ -65,6 +69,8 @@ def test_every_snippet_about_clusters_runs_with_three_nodes(document: Path, tmp_
     try:
         bootstrap = cluster.ready()
         (tmp_path / "barnabas-data").symlink_to(tmp_path / "data")
+        for command in BEFOREHAND.get(document.name, ()):
+            run(Step("console", command), bootstrap, tmp_path)
         for step in steps(document):
             run(step, bootstrap, tmp_path)
     finally:

@@ -173,4 +173,4 @@ def test_two_runs_of_a_flow_do_not_write_twice(flow: Flow, topic: str) -> None:
         each.join()
     copy(flow, topic, 2)
     assert records_of(flow.target, topic) == records_of(flow.source, topic)
-    assert all("run elsewhere" in str(each) for each in errors), errors
+    assert all("also runs elsewhere" in str(each) for each in errors), errors

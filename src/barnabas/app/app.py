@@ -223,7 +223,7 @@ class App:
     async def _opened(self) -> AsyncIterator[Running]:
         """To be started; stopped at the end, also if the start fails."""
         if self._running is not None:
-            raise InvalidArgument("this application runs already")
+            raise InvalidArgument("this application is already running")
         connections = ClusterConnections(
             self.bootstrap_servers, self.title, self.security, self.consumer_options
         )
@@ -291,7 +291,7 @@ class App:
         """
         if self._running is None:
             raise InvalidArgument(
-                "the application does not run: send while it does, in a handler, a timer, or "
+                "the application is not running: send while it is, in a handler, a timer, or "
                 "`async with app.started()`"
             )
         return await self._running.send(topic, value, key, headers)
@@ -330,10 +330,10 @@ class App:
 
     def _runners(self, handler: str) -> list[tuple[Any, Any]]:
         if self._running is None:
-            raise InvalidArgument("the application does not run")
+            raise InvalidArgument("the application is not running")
         if handler not in self._running.runners:
             known = ", ".join(self.handlers) or "none"
-            raise InvalidArgument(f"no handler is named {handler!r}; there are: {known}")
+            raise InvalidArgument(f"no handler named {handler!r}; there are: {known}")
         return self._running.runners[handler]
 
 

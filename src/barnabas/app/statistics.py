@@ -6,11 +6,11 @@ from barnabas.metrics.exposition import Samples, counter, gauge
 from barnabas.metrics.histogram import DELAYS_S, Histogram
 from barnabas.metrics.metric import Kind, Metric
 
-HANDLED = counter("barnabas_app_handled_total", "Records that a handler is done with", "handler")
+HANDLED = counter("barnabas_app_handled_total", "Records that a handler has finished", "handler")
 FAILED = counter("barnabas_app_failed_total", "Attempts that raised an exception", "handler")
 RETRIED = counter("barnabas_app_retried_total", "Further attempts, and retry topics", "handler")
 DEAD = counter("barnabas_app_dead_letters_total", "Records that were given up", "handler")
-RUNNING = gauge("barnabas_app_in_flight", "Records that were read and are not done", "handler")
+RUNNING = gauge("barnabas_app_in_flight", "Records that were read and are not finished", "handler")
 LAG = gauge("barnabas_app_lag", "Records behind the end of the partitions", "handler")
 SECONDS = Metric(
     "barnabas_app_handle_seconds", Kind.HISTOGRAM, "Time of one call of a handler", ("handler",)

@@ -142,7 +142,7 @@ class TestRun:
         for each in self.records(topic):
             said = {name: (value or b"").decode("utf-8", "replace") for name, value in each.headers}
             if f"{HEADER_PREFIX}topic" not in said:
-                raise InvalidArgument(f"offset {each.offset} of {topic} is no dead letter")
+                raise InvalidArgument(f"offset {each.offset} of {topic} is not a dead letter")
             found.append(
                 Letter(
                     each,

@@ -33,5 +33,5 @@ class Timer:
                 else:
                     self.function()
             except Exception:  # noqa: BLE001 - whatever a function raises
-                _log.exception("timer %s failed; it is called again", self.name)
+                _log.exception("timer %s failed; it will be called again", self.name)
             due_ms = max(due_ms + 1000 * self.every_s, clock.time_ms())

@@ -28,7 +28,8 @@ def offsets_of(folder: RunFolder, name: str, *, several: bool) -> list[dict[str,
     """
     if folder.checkpoints is not None:
         raise BarnabasError(
-            f"the positions of {name} are in {folder.checkpoint_of(name)}, and only Spark reads it"
+            f"the positions of {name} are in {folder.checkpoint_of(name)}, which only Spark can "
+            "read"
         )
     found: list[dict[str, Any]] = []
     for pipeline in _pipelines(folder, name, several=several):

@@ -28,9 +28,7 @@ class RestClient:
 
     def __init__(self, url: str = DEFAULT_URL, timeout_s: float = _TIMEOUT_S) -> None:
         if not url.startswith(("http://", "https://")):
-            raise InvalidArgument(
-                f"--url {without_credentials(url)}: it begins with http:// or https://"
-            )
+            raise InvalidArgument(f"--url {without_credentials(url)}: write http://… or https://…")
         self.url = url.rstrip("/")
         self._shown = without_credentials(self.url)
         self._timeout_s = timeout_s

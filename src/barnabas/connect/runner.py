@@ -114,7 +114,7 @@ class Runner:
             ended.append(_done(shared.ask({"do": "stop_all"})))
         for failed in await asyncio.gather(*ended, return_exceptions=True):
             if isinstance(failed, BaseException):
-                _log.warning("a Spark driver did not stop in order: %s", failed)
+                _log.warning("a Spark driver did not stop cleanly: %s", failed)
 
     def wake(self) -> None:
         """Something else is wanted."""

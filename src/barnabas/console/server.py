@@ -55,6 +55,9 @@ async def serve(options: ConsoleOptions, on_ready: Callable[[str], None]) -> Non
         await asyncio.shield(serving)
     finally:
         server.should_exit = True
+        while not serving.done():  # a second signal does not interrupt the shutdown
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([serving])
         with suppress(asyncio.CancelledError):
             await serving
         listening.close()

@@ -15,7 +15,7 @@ loop_check       refuses flows that would copy records around in a circle
 fan_in_check     refuses flows that would mix their records with those of another
 access_plan      which ACLs and quotas the target gets: a decision
 access_sync      reads both clusters, decides, and carries it out
-configured_flow  a flow, and the groups that go along
+configured_flow  a flow, and the groups to mirror
 positions        how far each partition was copied: offsets of the flow's group in the target
 syncs            which offset of the target corresponds to which of the source
 provenance       the header that says which clusters a record has passed

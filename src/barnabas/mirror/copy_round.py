@@ -284,12 +284,12 @@ class CopyRound:
             if position < first:
                 self._tell(
                     f"{where}: offsets {position} to {first - 1} were deleted, by retention or by "
-                    f"hand, before they were copied; it goes on at {first}"
+                    f"hand, before they were copied; copying continues at {first}"
                 )
             else:
                 self._tell(
                     f"{where} was copied up to offset {position} and now ends at {end}: its log "
-                    "was truncated. It goes on at its end"
+                    "was truncated. Copying continues at its end"
                 )
             copy.jump(max(first, min(position, end)))
 
@@ -299,7 +299,7 @@ def _raise_first(running: list[asyncio.Task[None]], flow: Flow) -> None:
         error = task.exception() if task.done() and not task.cancelled() else None
         if isinstance(error, ProducerFenced):
             raise BarnabasError(
-                f"flow {flow.name} is run elsewhere as well, and that run has taken over: this one "
+                f"flow {flow.name} also runs elsewhere, and that run has taken over: this one "
                 "stops. (Or this machine was suspended for longer than a transaction may take.)"
             ) from error
         if error is not None:

@@ -34,6 +34,6 @@ async def check_loops(source: ClusterClient, target: ClusterClient, flow: Flow) 
                 raise InvalidArgument(
                     f"topic {name.topic} of {flow.source.name} is written by the flow "
                     f"{other} from {flow.target.name}: records "
-                    "would go around forever. Run both flows with --provenance, or with --names "
+                    "would be copied in a loop. Run both flows with --provenance, or with --names "
                     "prefix, or leave the topic out"
                 )

@@ -96,7 +96,9 @@ def test_a_batch_is_merged_and_left_out_when_it_comes_again(database: Database) 
     assert writer.write(QUERY, 1, FIELDS, deleting)
     assert not writer.write(QUERY, 1, FIELDS, rows_of((7, "not again")))
     assert query(database, "SELECT id, name FROM people ORDER BY id") == [(2, "Bob"), (3, "cid")]
-    with pytest.raises(InvalidArgument, match="has batch 1 already, and now comes 0: has an old"):
+    with pytest.raises(
+        InvalidArgument, match="already has batch 1, and the query is at batch 0: was an old"
+    ):
         writer.write(QUERY, 0, FIELDS, rows_of((7, "old")))
     assert writer.write("another", 0, FIELDS, rows_of((4, "dan")))
     assert query(database, "SELECT count(*) FROM people") == [(3,)]

@@ -153,7 +153,7 @@ def test_documents_that_are_not_taken(search: SearchServer) -> None:
         sink.send([row("bad"), row("good")])
     assert "good" in search.documents
     search.status = lambda _: 503
-    with pytest.raises(HttpUnavailableError, match="2 documents are not taken"):
+    with pytest.raises(HttpUnavailableError, match="2 documents were rejected"):
         sink.send([row("a"), row("b")])
     with pytest.raises(DatabaseError, match="id is NULL: a row without its key"):
         sink.send([row(None)])

@@ -54,7 +54,7 @@ class Rewinds:
     def end(self) -> None:
         """The runner has ended."""
         for _, applied in self._asked:
-            _answer(applied, InvalidArgument("the application does not run"))
+            _answer(applied, InvalidArgument("the application is not running"))
         self._asked.clear()
 
 

@@ -72,7 +72,7 @@ class Workers:
                 pause_s = _PAUSES.pause(self._failures[slot])
                 say(
                     f"worker {slot} (process {process.pid}) ended with exit code "
-                    f"{process.returncode}; it is started again in {pause_s:g} s"
+                    f"{process.returncode}; restarting it in {pause_s:g} s"
                 )
                 del self._processes[slot]
                 self._due[slot] = now + pause_s

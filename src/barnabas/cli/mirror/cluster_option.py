@@ -27,7 +27,7 @@ def cluster_of(option: str, text: str, config: Path | None) -> "ClusterEnd":
     servers = given.pop(_BOOTSTRAP, "")
     for name in [each for each in given if not each.startswith(_OF_SECURITY)]:
         del given[name]
-        say(f"warning: ignored {name} of {config}: security settings only are read")
+        say(f"warning: ignored {name} of {config}: only security settings are read")
     name, separator, address = text.rpartition("=")
     if not separator and servers and ":" not in text:
         name, address = text, servers
@@ -57,5 +57,5 @@ def _named_by_id(option: str, end: "ClusterEnd") -> "ClusterEnd":
         raise UsageError(f"the id of the cluster is not known: {error}; {what_to_do}") from error
     if not found:
         raise UsageError(f"{end.bootstrap_servers} does not report its cluster id; {what_to_do}")
-    say(f"the cluster at {end.bootstrap_servers} is called {found}, by its id")
+    say(f"the cluster at {end.bootstrap_servers} is named {found}, after its id")
     return replace(end, name=found)

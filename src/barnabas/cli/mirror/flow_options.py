@@ -56,7 +56,7 @@ Provenance = Annotated[
     bool,
     typer.Option(
         "--provenance",
-        help="Records are marked with the clusters they have passed, so that flows in both "
+        help="Mark records with the clusters they have passed, so that flows in both "
         "directions can keep names.",
     ),
 ]
@@ -72,7 +72,7 @@ ExcludedGroups = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Groups that are left out. Default: those of tools.",
+        help="Groups to exclude. Default: those of tools.",
         show_default=False,
     ),
 ]
@@ -90,7 +90,7 @@ ExcludedTopics = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="Topics that are left out. Default: internal ones.",
+        help="Topics to exclude. Default: internal topics.",
         show_default=False,
     ),
 ]
@@ -99,7 +99,7 @@ ExcludedTopics = Annotated[
 def group_settings(
     groups: str | None, exclude_groups: str | None, given: "GroupSettings | None" = None
 ) -> "GroupSettings":
-    """Which groups go along: what a file has `given`, or options. Raises `InvalidArgument`."""
+    """Which groups are mirrored: what a file has `given`, or options. Raises `InvalidArgument`."""
     from dataclasses import replace
 
     from barnabas.mirror.groups.group_settings import GroupSettings
@@ -120,7 +120,7 @@ def _which_flow(
     properties: PropertyFile = None,
     flow_name: Annotated[
         str | None,
-        typer.Option("--flow", metavar="A->B", help="Flow of the file.", show_default=False),
+        typer.Option("--flow", metavar="A->B", help="Flow in the file.", show_default=False),
     ] = None,
     source_config: SourceConfig = None,
     target_config: TargetConfig = None,
@@ -129,7 +129,7 @@ def _which_flow(
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """The options that every command has that looks at a flow from outside."""
+    """The options of every command that inspects a flow from outside."""
 
 
 _SHARED = inspect.signature(_which_flow).parameters
@@ -137,7 +137,7 @@ _LAST = ("as_json", "verbose")
 
 
 def flow_command(look: FlowCommand) -> Callable[..., None]:
-    """A command that looks at a flow: its own options, and those that say which flow."""
+    """A command that inspects a flow: its own options, and those that select the flow."""
     own = list(inspect.signature(look).parameters.values())[2:]
 
     def command(**given: Any) -> None:

@@ -88,7 +88,7 @@ class _RunningFlow:
             self._query.stop()
         except PySparkException as error:
             if not self._upkeep.is_stopped:
-                say(f"warning: flow {self.flow.name} did not end in order: {_reason(error)}")
+                say(f"warning: flow {self.flow.name} did not stop cleanly: {_reason(error)}")
 
     def settle(self) -> None:
         """Store what is left to store, once nothing is copied any longer.

@@ -50,7 +50,7 @@ def run(
         typer.Option(
             "--flow",
             metavar="A->B",
-            help="Flow of the file; may be given several times. Default: all that are enabled.",
+            help="Flow in the file; may be repeated. Default: all that are enabled.",
             show_default=False,
         ),
     ] = None,
@@ -92,7 +92,9 @@ def run(
     ] = False,
     max_mb_per_second: Annotated[
         float | None,
-        typer.Option(metavar="MB", min=0.001, help="Limit of what is copied.", show_default=False),
+        typer.Option(
+            metavar="MB", min=0.001, help="Limit of the copying, per second.", show_default=False
+        ),
     ] = None,
     compression: Annotated[
         Literal["gzip", "snappy", "lz4", "zstd"] | None,
@@ -105,7 +107,7 @@ def run(
         str | None,
         typer.Option(
             metavar="[HOST:]PORT",
-            help="Serve metrics for Prometheus there, at /metrics. Default: not at all.",
+            help="Serve metrics for Prometheus there, at /metrics. Default: none.",
             show_default=False,
         ),
     ] = None,

@@ -1,10 +1,12 @@
 """`barnabas server`: a node, or a whole cluster on this machine.
 
-command          the command, and where its settings come from
-health           `barnabas health`: is a node ready, alive, started
-local_nodes      the nodes of a cluster on one machine: ids, ports, directories
-supervisor       starts them, restarts them, stops them one after the other
-node_process     one of them as a child process
-supervised_node  what that child process runs
-console_process  the web console of `--console`, as a child process
+command             the command, and where its settings come from
+health              `barnabas health`: is a node ready, alive, started
+local_nodes         the nodes of a cluster on one machine: ids, ports, directories
+supervisor          starts them, restarts them, stops them one after the other
+node_process        one of them as a child process
+supervised_node     what that child process runs
+lifeline            ends a child process with its parent
+console_process     the web console of `--console`, as a child process
+supervised_console  what that child process runs
 """

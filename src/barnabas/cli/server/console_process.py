@@ -1,4 +1,4 @@
-"""The console that `server --console` brings along: a process of its own, ended with the server.
+"""The console that `server --console` brings along: a child process that ends with the server.
 
 It listens on localhost. Where the cluster is secured, its users sign in.
 """
@@ -36,10 +36,11 @@ def with_console(servers: str | None, administrator: Path | None = None) -> Iter
         yield
         return
     check_console_installed()
-    command = [sys.executable, "-m", "barnabas", "console", "--no-browser", "--bootstrap", servers]
+    command = [sys.executable, "-m", "barnabas.cli.server.supervised_console"]
+    command += ["console", "--no-browser", "--bootstrap", servers]
     if administrator is not None:  # its file says how to connect; who signs in, users say
         command += ["--sign-in", "--command-config", str(administrator)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - made above
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - made above
     try:
         yield
     finally:

@@ -84,7 +84,7 @@ class DriverProcess:
             patience_s = _SILENCE_S if self.is_ready else _START_TIMEOUT_S
             return await asyncio.wait_for(out.readline(), patience_s)
         except TimeoutError:
-            _log.error("Spark driver %s hangs; it is killed", self.key)
+            _log.error("Spark driver %s hangs; killing it", self.key)
             self._kill()
             return b""
 
@@ -124,7 +124,7 @@ class DriverProcess:
         try:
             await asyncio.wait_for(self._process.wait(), _END_TIMEOUT_S)
         except TimeoutError:
-            _log.warning("Spark driver %s does not end; it is killed", self.key)
+            _log.warning("Spark driver %s does not stop; killing it", self.key)
         finally:
             self._kill()
 

@@ -1,7 +1,7 @@
 """`/metrics`: this instance and its connectors, for Prometheus.
 
-Names are those that the JMX exporter's example rules make of Kafka Connect's metrics. The states of
-connectors are told by the leader alone, so that sums over instances are right. Metrics of pipelines
+Names are those that the JMX exporter's example rules make of Kafka Connect's metrics. Only the
+leader reports the states of connectors, so that sums over instances are right. Pipeline metrics
 come from the Spark drivers of this instance, each with the connector's name.
 """
 
@@ -13,17 +13,17 @@ from barnabas.web.messages import Request, Response
 _STATES = ("running", "paused", "stopped", "failed", "restarting", "unassigned")
 _LEADER = gauge("barnabas_connect_leader", "1 on the instance that runs the connectors")
 _READY = gauge("barnabas_connect_ready", "1 if a connector could start at once")
-_COUNT = gauge("kafka_connect_worker_connector_count", "Connectors; told by the leader")
-_TASKS = gauge("kafka_connect_worker_task_count", "Tasks; told by the leader")
+_COUNT = gauge("kafka_connect_worker_connector_count", "Connectors; reported by the leader")
+_TASKS = gauge("kafka_connect_worker_task_count", "Tasks; reported by the leader")
 _STATE = gauge(
     "kafka_connect_connector_status",
-    "1 for the state that a connector is in; told by the leader",
+    "1 for the state that a connector is in; reported by the leader",
     "connector",
     "status",
 )
 _TASK_STATE = gauge(
     "kafka_connect_connector_tasks",
-    "Tasks of a connector by state; told by the leader",
+    "Tasks of a connector by state; reported by the leader",
     "connector",
     "status",
 )
@@ -60,7 +60,7 @@ def _add_connectors(context: ApiContext, samples: Samples) -> None:
 
 
 def merged(texts: list[str]) -> bytes:
-    """One text of several: the lines of a metric have to stand together."""
+    """Merge texts: all lines of a metric have to be together."""
     families: dict[str, list[str]] = {}
     for text in texts:
         family: list[str] = []

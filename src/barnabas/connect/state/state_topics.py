@@ -72,8 +72,8 @@ class StateTopics:
         policy = (await admin.configs(topic=topic))["cleanup.policy"].value
         if policy != "compact":
             raise InvalidArgument(
-                f"topic {topic} has cleanup.policy={policy}, and would forget connectors: "
-                f"barnabas configs set --topic {topic} cleanup.policy=compact"
+                f"topic {topic} has cleanup.policy={policy}, and would lose connectors: "
+                f"barnabas configs set topic {topic} cleanup.policy=compact"
             )
         found = len((await admin.describe_topic(topic)).partitions)
         if found != 1:

@@ -71,7 +71,7 @@ class SchemaRegistry:
         """Raises `InvalidArgument`. User and password may be in the URL."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgument(f"--registry {url}: it begins with http:// or https://")
+            raise InvalidArgument(f"--registry {url}: write http://… or https://…")
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self._authorization: str | None = None

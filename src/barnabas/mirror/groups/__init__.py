@@ -1,4 +1,4 @@
-"""Groups go along: what they have committed in the source, committed in the target.
+"""Mirrors consumer offsets: what groups have committed in the source is committed in the target.
 
 group_settings    GroupSettings: which groups, how often
 group_positions   what to commit where: decisions

@@ -34,7 +34,7 @@ class Checkpoints:
             if error.retriable:
                 raise
             self._next_at = monotonic() + RETRY_S
-            self.problem = f"no checkpoints, groups go along all the same: {error}"
+            self.problem = f"no checkpoints are written, but groups are still mirrored: {error}"
         else:
             self._unwritten.clear()
             self.problem = ""

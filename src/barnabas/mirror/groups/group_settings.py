@@ -1,4 +1,4 @@
-"""Which groups go along, and how often they are looked at."""
+"""Which groups are mirrored, and how often."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class GroupSettings:
         object.__setattr__(self, "_patterns", patterns)
 
     def includes(self, group_id: str) -> bool:
-        """Whether a group goes along. Those of flows never do."""
+        """Whether a group is mirrored. Those of flows never are."""
         included, excluded = self._patterns
         return (
             bool(included.fullmatch(group_id))

@@ -100,9 +100,10 @@ async def complete(
             break
         if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
-                f"not everything is copied, and nothing more came for {wait.patience_s(left):g} s "
-                f"({'; '.join(left.words)}): stop the producers of {flow.target.name}, check that "
-                "both flows run, and give --topics and --exclude as to `mirror run`"
+                "not everything is copied, and there was no progress for "
+                f"{wait.patience_s(left):g} s ({'; '.join(left.words)}): stop the producers of "
+                f"{flow.target.name}, check that both flows run, and give --topics and --exclude "
+                "as to `mirror run`"
             )
         show(f"waiting for both flows: {'; '.join(left.words)}")
         await asyncio.sleep(_LOOK_S)

@@ -120,7 +120,7 @@ async def _await_lag(
         left = Remaining(offsets=lag)
         if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
-                f"{counted(lag, 'offset')} of {flow.source.name} not copied, and nothing more came "
+                f"{counted(lag, 'offset')} of {flow.source.name} not copied, without progress "
                 f"for {wait.patience_s(left):g} s: stop its producers, check that `barnabas mirror "
                 "run` is running, or use --force and have them copied when the flow runs again"
             )

@@ -25,11 +25,9 @@ _OF_GROUP = ("flow", "group", "topic", "partition")
 RECORDS = counter("barnabas_mirror_records_total", "Records copied by this process.", "flow")
 BYTES = counter("barnabas_mirror_bytes_total", "Bytes of batches copied.", "flow")
 REPORTS = counter(
-    "barnabas_mirror_reports_total", "Reports of tasks: each makes one a second.", "flow"
+    "barnabas_mirror_reports_total", "Reports of tasks: each sends one a second.", "flow"
 )
-PROBLEMS = gauge(
-    "barnabas_mirror_problems", "Warnings at present.", "flow", alarm="above 0 for long"
-)
+PROBLEMS = gauge("barnabas_mirror_problems", "Current warnings.", "flow", alarm="above 0 for long")
 STATUS_KNOWN = gauge(
     "barnabas_mirror_status_known",
     "1 if the target has answered this scrape; otherwise lag and groups are left out.",
@@ -38,13 +36,13 @@ STATUS_KNOWN = gauge(
 )
 SOURCE_REACHABLE = gauge(
     "barnabas_mirror_source_reachable",
-    "1 if the source has answered; otherwise its ends are those seen last.",
+    "1 if the source has answered; otherwise its end offsets are the last known ones.",
     "flow",
     alarm="0 for minutes",
 )
 HEARTBEAT_AGE = gauge(
     "barnabas_mirror_heartbeat_age_seconds",
-    "Since the flow has written a heartbeat to the target.",
+    "Time since the flow last wrote a heartbeat to the target.",
     "flow",
     alarm="above a minute",
 )
@@ -61,13 +59,17 @@ POSITION = gauge(
     "barnabas_mirror_position_offset", "Offset of the source that is copied next.", *_OF_PARTITION
 )
 GROUP_UPSTREAM = gauge(
-    "barnabas_mirror_group_upstream_offset", "What a group has committed in the source.", *_OF_GROUP
+    "barnabas_mirror_group_upstream_offset",
+    "Committed offset of a group in the source.",
+    *_OF_GROUP,
 )
 GROUP_TRANSLATED = gauge(
-    "barnabas_mirror_group_translated_offset", "Where that is in the target.", *_OF_GROUP
+    "barnabas_mirror_group_translated_offset", "The same position in the target.", *_OF_GROUP
 )
 GROUP_COMMITTED = gauge(
-    "barnabas_mirror_group_committed_offset", "What is committed in the target.", *_OF_GROUP
+    "barnabas_mirror_group_committed_offset",
+    "Committed offset of the group in the target.",
+    *_OF_GROUP,
 )
 
 METRICS = (

@@ -69,9 +69,9 @@ class GroupStatus:
     upstream: int
     """What it has committed in the source."""
     translated: int
-    """Where that is in the target."""
+    """The same position in the target."""
     committed: int | None
-    """What is committed in the target."""
+    """Committed offset of the group in the target."""
     state: str
     """Of the group in the target."""
 

@@ -86,7 +86,7 @@ def message_type(definition: str) -> type[Message]:
 def schema_of_message(descriptor: Descriptor, around: tuple[str, ...] = ()) -> StructType:
     """The columns of a message; raises `UnknownMessage` if it holds itself."""
     if descriptor.full_name in around:
-        raise UnknownMessage(f"{descriptor.full_name} holds itself, which no column can")
+        raise UnknownMessage(f"{descriptor.full_name} contains itself, which no column can")
     inside = (*around, descriptor.full_name)
     return StructType(
         [

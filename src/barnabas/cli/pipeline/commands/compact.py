@@ -23,7 +23,8 @@ def compact(
         typer.Option(metavar="N", min=2, help="Skip partitions with fewer small files than this."),
     ] = 2,
     target_mb: Annotated[
-        int, typer.Option(metavar="MB", min=1, help="Size from which a file is not small.")
+        int,
+        typer.Option(metavar="MB", min=1, help="Size from which a file no longer counts as small."),
     ] = 128,
     version: Version = None,
     as_json: AsJson = False,

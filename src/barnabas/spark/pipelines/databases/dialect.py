@@ -83,8 +83,8 @@ class Dialect(ABC):
         name = self.types.get(type(of_type))
         if name is None:
             raise InvalidArgument(
-                f"column {field.name} is of type {of_type.simpleString()}, which {self.name} has "
-                "not: cast it"
+                f"column {field.name} is of type {of_type.simpleString()}, which {self.name} does "
+                "not have: cast it"
             )
         if isinstance(of_type, DecimalType):
             return name.format(of_type.precision, of_type.scale)

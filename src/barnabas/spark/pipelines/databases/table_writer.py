@@ -108,8 +108,8 @@ class TableWriter:
                 return True
             if last > number:
                 raise InvalidArgument(
-                    f"table {self.table} has batch {last} already, and now comes {number}: has an "
-                    "old checkpoint been put back?"
+                    f"table {self.table} already has batch {last}, and the query is at batch "
+                    f"{number}: was an old checkpoint restored?"
                 )
         session.execute(dialect.insertion(target), (query, number))
         return False

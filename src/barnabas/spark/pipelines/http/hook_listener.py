@@ -44,7 +44,7 @@ class HookSettings:
         if self.max_body_bytes < 1:
             raise InvalidArgument(f"max_body_bytes is 1 or more, not {self.max_body_bytes}")
         if self.token is not None and not self.token:
-            raise InvalidArgument("token is empty: leave it out to take requests of anybody")
+            raise InvalidArgument("token is empty: leave it out to accept requests from anyone")
 
 
 class HookListener:

@@ -123,7 +123,7 @@ class OpenSearchSink(Sink):
                 pause = _PAUSES.pause(attempt, random.random)
                 if time.monotonic() + pause > deadline:
                     raise HttpUnavailableError(
-                        f"{self.describe()}: {len(rows)} documents are not taken: {reason}"
+                        f"{self.describe()}: {len(rows)} documents were rejected: {reason}"
                     )
                 time.sleep(pause)
         return refused

@@ -197,7 +197,7 @@ def _micros(text: str) -> int:
 def _length_us(text: str) -> int:
     number, _, unit = text.partition(" ")
     if not number.isdecimal() or unit.strip().removesuffix("s") not in _UNITS_US:
-        raise ValueError(f"{text!r} is no length of time such as 1 second")
+        raise ValueError(f"{text!r} is not a duration such as 1 second")
     return int(number) * _UNITS_US[unit.strip().removesuffix("s")]
 
 

@@ -174,7 +174,7 @@ class LogLines(Connector):
                 raise LogFileLostError(
                     f"{state['path']} is gone or was replaced before bytes {first} to "
                     f"{state['offset']} were read: keep rotated files for longer; "
-                    "skip_missing=True goes on without them"
+                    "skip_missing=True continues without them"
                 )
             yield from _lines(path, first, state)
 

@@ -15,5 +15,5 @@ def java_pattern(settings: TransformSettings, name: str) -> str:
         try:
             re.compile(text)
         except re.error as error:
-            raise settings.wrong(name, f"{text!r} is no regular expression: {error}") from None
+            raise settings.wrong(name, f"{text!r} is not a regular expression: {error}") from None
     return text

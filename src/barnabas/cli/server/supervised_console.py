@@ -1,0 +1,9 @@
+"""The console of `barnabas server --console`: `barnabas console`, which ends with the server."""
+
+import runpy
+
+from barnabas.cli.server.lifeline import end_with_parent
+
+if __name__ == "__main__":
+    end_with_parent()
+    runpy.run_module("barnabas", run_name="__main__", alter_sys=True)
