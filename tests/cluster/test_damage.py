@@ -169,8 +169,13 @@ def test_a_leader_whose_directory_is_gone_before_it_has_written_down_a_record(
     late = {"replica.high.watermark.checkpoint.interval.ms": "600000"}
     with ClusterProcesses(tmp_path, 3, late) as cluster:
         cluster.create_topic(TOPIC)
-        produce(cluster)
         leader = cluster.leader_of(TOPIC)
+        checkpoint = leader.data / "replication-offset-checkpoint"
+        wait_until(
+            lambda: checkpoint.exists() and f"{TOPIC} 0 0 " in checkpoint.read_text(),
+            "the new replica is not written down",
+        )
+        produce(cluster)
         assert acknowledged(leader) == 0
         cluster.kill_all()
         lost(leader)

@@ -241,6 +241,7 @@ class Node:
             broker_epoch=lambda: self.lifecycle.epoch,
             refetch=self._refetch,
             reapply=self._reapply,
+            write_down=self._write_down_settled,
         )
         self.partitions = Partitions(
             config,
@@ -366,6 +367,9 @@ class Node:
 
     def _reapply(self, partition: Partition) -> None:
         self.partitions.reapply(partition)
+
+    def _write_down_settled(self) -> None:
+        self.partitions.high_watermarks.write_now()
 
     def _refetch(self, partition: Partition) -> None:
         self.fetchers.apply(partition)

@@ -21,6 +21,7 @@ _SECRET_S = 2.0
 _GIVE_BACK_S = 10.0
 _SET_ASIDE_S = 600.0
 _SOON_MS = 20
+_FAILED_MS = 1_000
 
 
 def upkeep(node: Node) -> list[Coroutine[Any, Any, None]]:
@@ -92,8 +93,9 @@ async def _write_high_watermarks(node: Node) -> None:
     interval_ms = node.config.replicas.checkpoint_interval_ms
     watermarks = node.partitions.high_watermarks
     has_failed = False
+    pause_ms = _SOON_MS
     while True:
-        await sleep(min(interval_ms, _SOON_MS) / 1000)
+        await sleep(min(interval_ms, pause_ms) / 1000)
         # Before Python 3.12 `wait_for` may swallow the cancellation that ends this loop.
         with suppress(TimeoutError):
             async with timeout(interval_ms / 1000):
@@ -102,6 +104,7 @@ async def _write_high_watermarks(node: Node) -> None:
         if write is None:
             continue
         error: OSError | None = None
+        began_ms = node.clock.steady_ms()
         try:
             await node.loop.run_in_executor(node.executor, write)
         except OSError as failure:
@@ -110,6 +113,8 @@ async def _write_high_watermarks(node: Node) -> None:
                 logger.error("the high watermarks can't be written: %s", error)
         has_failed = error is not None
         watermarks.written(error)
+        took_ms = node.clock.steady_ms() - began_ms
+        pause_ms = _FAILED_MS if has_failed else max(_SOON_MS, 10 * took_ms)
 
 
 def _leave_full_disk(node: Node) -> None:

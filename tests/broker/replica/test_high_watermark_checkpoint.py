@@ -1,6 +1,7 @@
 """The file that says what this node had acknowledged."""
 
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -10,6 +11,7 @@ from barnabas.broker.replica.high_watermark_checkpoint import (
     HighWatermarkCheckpoint,
 )
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
+from barnabas.log import StorageError
 from tests.log.memory_disk import MemoryDisk
 
 PATH = "data/replication-offset-checkpoint"
@@ -155,8 +157,28 @@ def test_a_directory_that_is_gone_is_written_down_before_it_is_made_again() -> N
     assert again.draft() is None, "nobody was told yet"
     found.doubt.settle()
     again.settled(found)
+    again.write_now()
     assert disk.read_file(PATH).decode() == f"1\n1\nt 0 0 {HEX}\n", "written at once"
     assert not again.is_urgent.is_set()
+
+
+def test_a_directory_is_not_made_again_before_its_loss_is_written_down() -> None:
+    """Or the next start would trust the empty one."""
+    disk = MemoryDisk()
+    watermarks = HighWatermarkCheckpoint(disk, "data")
+    watermarks.opened(Stub("t", 0, 0))
+    job = watermarks.draft()
+    assert job is not None
+    with pytest.raises(StorageError, match="being written"):
+        watermarks.directory_is_gone("t", ID, 0)
+    job()
+    watermarks.written(None)
+    with patch.object(disk, "replace_file", side_effect=OSError("no space")):
+        for _ in range(2):
+            with pytest.raises(StorageError, match="no space"):
+                watermarks.directory_is_gone("t", ID, 0)
+    watermarks.directory_is_gone("t", ID, 0)
+    assert HighWatermarkCheckpoint(disk, "data").acknowledged("t", ID, 0) == IN_DOUBT
 
 
 def test_a_replica_without_a_line_is_new() -> None:

@@ -291,10 +291,18 @@ def test_a_new_leader_says_nothing_is_out_of_order_that_may_have_been_refused(
         replica.write(2)
     assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     replica.write(1)
+    with pytest.raises(AppendRefused) as early:
+        replica.write(3)
+    assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER, "2 is still under way"
     replica.write(2)
+    replica.write(3)
+
+
+def test_the_first_leader_knows_what_was_refused(replica: Replica) -> None:
+    replica.write(0)
     with pytest.raises(InvalidBatch) as gap:
-        replica.write(4)
-    assert gap.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, "it has refused nothing"
+        replica.write(2)
+    assert gap.value.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_gap_is_out_of_order_once_all_that_was_refused_must_have_come(replica: Replica) -> None:

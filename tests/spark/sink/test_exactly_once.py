@@ -508,6 +508,28 @@ def test_the_driver_repeats_a_decision_that_was_rolled_back(
     job.check(0)
 
 
+def test_the_driver_does_not_decide_what_is_gone_when_it_repeats(
+    node: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there before the first attempt; then it timed out, or an abort rolled it back."""
+    faults = Faults(monkeypatch)
+    job = Job(node)
+    written = job.tasks("p", "run-1", 0)
+    rolled_back = written[0].task.transactional_id
+
+    async def refuse(_: Any, __: Callable[[], Awaitable[Any]]) -> Any:
+        await asyncio.to_thread(job.ask, "hand", lambda each: fence_producer(each, rolled_back))
+        return EndTxnResponse(error_code=ErrorCode.PRODUCER_FENCED)
+
+    faults.expect("late-driver", 1, refuse, EndTxnRequest)
+    with pytest.raises(TransactionAborted, match="written again"):
+        job.commit("late-driver", written)
+    assert faults.has_struck
+    job.abort("p", written)
+    job.run("p", "run-2", 0)
+    job.check(0)
+
+
 def test_the_driver_repeats_a_rollback_that_was_fenced(
     node: BrokerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,15 +67,17 @@ class LostReplicas:
         broker_epoch: Callable[[], int],
         refetch: Callable[[Partition], None],
         reapply: Callable[[Partition], None],
+        write_down: Callable[[], None] = lambda: None,
     ) -> None:
         """`refetch` makes a follower fetch again from its current log end, and `reapply` applies
-        the image to it once more."""
+        the image to it once more. `write_down` is called when doubts are settled."""
         self._loop = loop
         self._calls = calls
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._refetch = refetch
         self._reapply = reapply
+        self._write_down = write_down
         self._reports: dict[Key, _Report] = {}
         self._refused: set[Key] = set()
         """Replicas that no other can replace yet."""
@@ -178,6 +180,7 @@ class LostReplicas:
             else:
                 self._refused.discard(key)
                 self._settle(key, report)
+        self._write_down()
 
     def _refuse(self, key: Key, report: _Report) -> None:
         partition = report.partition

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from barnabas.broker.replica.replica_doubt import ReplicaDoubt
-from barnabas.log import Disk
+from barnabas.log import Disk, StorageError
 from barnabas.log.errors import storage_errors
 
 logger = logging.getLogger(__name__)
@@ -96,21 +96,24 @@ class HighWatermarkCheckpoint:
         A line that tells of records is enough for the next start, and without a line the replica
         is new. Raises `StorageError`.
         """
-        if self._marks.get((topic, index)) == (topic_id, 0):
-            self._marks[topic, index] = topic_id, IN_DOUBT
-            with storage_errors(f"cannot write {self._path}"):
-                self._disk.replace_file(self._path, encode(self._marks), sync=True)
+        if self._marks.get((topic, index)) != (topic_id, 0):
+            return
+        if self._is_writing:
+            raise StorageError(f"{self._path} is being written: {topic}-{index} has to wait")
+        marks = {**self._marks, (topic, index): (topic_id, IN_DOUBT)}
+        with storage_errors(f"cannot write {self._path}"):
+            self._disk.replace_file(self._path, encode(marks), sync=True)
+        self._marks = marks
 
     def settled(self, partition: Replica) -> None:
         """The controller knows what the replica lacks: it has acknowledged no more than it has.
 
-        Soon it may be in sync again, and must not be doubted then: so a line that tells of a doubt
-        is replaced at once, and only later if the file can't be written now.
+        A line that tells of a doubt has to be replaced, by `write_now`, before the replica is in
+        sync again: otherwise it would be doubted then.
         """
         self.moved[partition] = None
         if self._marks.get((partition.topic, partition.index)) == (partition.topic_id, IN_DOUBT):
             self.is_urgent.set()
-            self._write_now()
 
     def removed(self, topic: str, index: int) -> None:
         """The replica was removed from this node on purpose."""
@@ -156,22 +159,23 @@ class HighWatermarkCheckpoint:
         self._is_writing = False
         if error is not None:
             self._has_changed = True
+            self.is_urgent.set()
 
     def close(self) -> None:
         """Write the file for the last time, if the disk allows. No other thread may be writing
         it."""
         self._is_writing = False
-        self._write_now()
+        self.is_urgent.set()
+        self.write_now()
 
-    def _write_now(self) -> None:
-        """Write the file on this thread, if the disk allows and no other thread does so."""
-        write = self.draft()
+    def write_now(self) -> None:
+        """Write what is urgent on this thread, if the disk allows and no other thread does so."""
+        write = self.draft() if self.is_urgent.is_set() and not self._is_writing else None
         if write is not None:
             try:
                 write()
             except OSError as error:
                 self.written(error)
-                self.is_urgent.set()
             else:
                 self.written(None)
 

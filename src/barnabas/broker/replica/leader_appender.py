@@ -163,14 +163,14 @@ class LeaderAppender:
         if self._partition.host.clock.steady_ms() >= leading.settling_until_ms:
             leading.settling_until_ms = 0
             return False
-        producers = self._partition.log.producer_state.table
-        producer = producers.get(header.producer_id)
+        if leading.epoch_start_offset == 0:
+            return False  # nobody has led before, and nothing is known of any producer
+        producer = self._partition.log.producer_state.table.get(header.producer_id)
         if producer is None:
-            return header.base_sequence > 0 and leading.epoch_start_offset > 0
+            return header.base_sequence > 0
         return (
             error is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
             and header.base_sequence > producer.next_sequence(header.producer_epoch)
-            and producer.last_offset < leading.epoch_start_offset
         )
 
     def hold_back(self, records: Buffer | None, error: ErrorCode, now_ms: int) -> None:

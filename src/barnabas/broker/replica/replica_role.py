@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from barnabas.broker.replica.partition import Partition
 
 _SETTLING_MS = 10_000
-"""How long a new leader expects batches that were refused before it led: longer than clients wait
-before they retry."""
+"""How long a new leader expects batches that were refused before it led: much longer than clients
+wait before they retry what was refused."""
 
 
 def apply_image(partition: "Partition", image: PartitionImage) -> bool:

@@ -7,7 +7,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.environment import RETRY
 from barnabas.client.consumer.completed_fetch import FetchState
-from barnabas.errors import BarnabasError, BrokerError
+from barnabas.errors import BarnabasError, BrokerError, HandshakeFailed, SignInFailed
 from barnabas.wire.errors import ErrorCode
 
 
@@ -115,9 +115,17 @@ class UnavailablePartitions:
             self._failing_since = min(each.since for each in self._unavailable.values())
         if (now - self._failing_since) * 1000 <= self._cluster.retry_timeout_ms:
             return None
-        error = next(iter(self._unavailable.values())).error
-        is_gone = isinstance(error, BrokerError) and error.code in _GONE
-        if self._waits and self._has_read and not is_gone:
-            return None
+        errors = [each.error for each in self._unavailable.values()]
+        if self._waits and self._has_read:
+            errors = [error for error in errors if _is_final(error)]
+            if not errors:
+                return None
         self._failing_since = now
-        return error
+        return errors[0]
+
+
+def _is_final(error: BarnabasError) -> bool:
+    """Whether waiting for longer is of no use without a change by somebody."""
+    if isinstance(error, BrokerError):
+        return error.code in _GONE
+    return isinstance(error, SignInFailed | HandshakeFailed)

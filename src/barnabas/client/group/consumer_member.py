@@ -160,6 +160,7 @@ class ConsumerMember(GroupMember):
                 attempts += 1
                 if isinstance(error, BrokerError) and error.code in _FENCED:
                     self._lose()
+                    failing_since = None  # the outage is over: it may join for as long as at first
                 elif self._is_final(error, failing_s):
                     self._lose()
                     self.failure = error

@@ -68,11 +68,6 @@ class ProducerEntry:
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else -1
 
-    @property
-    def last_offset(self) -> int:
-        """Where its last batch ends; -1 if none is remembered."""
-        return self.batches[-1].last_offset if self.batches else -1
-
     def next_sequence(self, epoch: int) -> int:
         """The sequence that its next batch with this epoch has to begin with."""
         if epoch != self.epoch or not self.batches:

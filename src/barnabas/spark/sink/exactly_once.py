@@ -27,7 +27,7 @@ decides, when a task was retried, and every few batches for attempts that lost a
 import asyncio
 import random
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from time import monotonic
 from typing import NamedTuple
 
@@ -115,7 +115,9 @@ async def claim(cluster: ClusterClient, task: Task) -> KnownState:
 
 
 async def _pause_after(error: BarnabasError, began: float) -> None:
-    """Let a change be repeated that is `UNSETTLED`, unless it fails for too long."""
+    """Let a change be repeated that is `UNSETTLED`, unless it fails for too long or for good."""
+    if isinstance(error, TransactionAborted) and not error.retriable:
+        raise error
     if monotonic() - began > _CHANGE_TIMEOUT_S:
         raise error
     await asyncio.sleep(_CLAIM_PAUSE_S * random.uniform(1, 5))  # noqa: S311 - no secret
@@ -165,9 +167,12 @@ async def commit_batch(
     if not prepared and (state is None or state.batch != task.batch_id):
         return  # nothing was written, now or before
     is_first = state is not None and state.decided_by != task.run_id
-    if not is_decided(state, task):
-        await _check_open(cluster, prepared, task)
-    state = await _change(log, lambda found: _decided(found, task, prepared))
+
+    async def check() -> None:
+        if not is_decided((await log.read()).state, task):
+            await _check_open(cluster, prepared, task)
+
+    state = await _change(log, lambda found: _decided(found, task, prepared), check)
     assert state is not None
     await _commit_all(cluster, state, timeout_ms)
     decided = set(state.transactions)
@@ -191,15 +196,20 @@ async def abort_batch(cluster: ClusterClient, written: list[Written]) -> None:
 
 
 async def _change(
-    log: CommitLog, decide: Callable[[QueryState | None], QueryState | None]
+    log: CommitLog,
+    decide: Callable[[QueryState | None], QueryState | None],
+    check: Callable[[], Awaitable[None]] | None = None,
 ) -> QueryState | None:
     """Change the query's state; repeated while it is `UNSETTLED`.
 
     A broker that is killed leaves it open whether the change has happened. A late one of a run that
-    was superseded fences it, and so does another change of the same run.
+    was superseded fences it, and so does another change of the same run. What `check` looks at may
+    be otherwise by then, so that it is called before each attempt; what it raises is final.
     """
     began = monotonic()
     while True:
+        if check is not None:
+            await check()
         try:
             return await log.change(decide)
         except UNSETTLED as error:
