@@ -103,7 +103,7 @@ def test_all_kinds_of_fields_become_columns(schema: str) -> None:
     ("change", "complaint"),
     [
         (lambda path: path.replace("Order", "Odrer"), "no message 'shop.Odrer' among .*shop.Order"),
-        (lambda path: path.replace("Order", "Tree"), "shop.Tree holds itself"),
+        (lambda path: path.replace("Order", "Tree"), "shop.Tree contains itself"),
         (lambda path: path.replace(".desc", ".none"), "can't be read"),
         (lambda _: "shop.desc", "PATH:MESSAGE"),
         (lambda _: f"{__file__}:shop.Order", "not a descriptor file"),

@@ -45,7 +45,7 @@ Run = Callable[[Pipeline], None]
         ("n INT uniform(1.5, 2)", r"column n INT uniform: invalid literal.*1\.5"),
         ("d DATE uniform(x, y)", "column d DATE uniform: Invalid isoformat string: 'x'"),
         ("t STRING text(0)", "column t STRING text: a length is 1 to 10000"),
-        ("t TIMESTAMP timestamps(2026-01-01, soon)", "'soon' is no length of time"),
+        ("t TIMESTAMP timestamps(2026-01-01, soon)", "'soon' is not a duration"),
         ("a INT, a INT", "column a is defined twice"),
     ],
 )
