@@ -152,7 +152,10 @@ def test_rows_are_filtered_by_predicates(rows: DataFrame) -> None:
         (settings({"type": "MaskField$Value"}), "transforms.t0.fields: name fields"),
         (settings({"type": "Cast$Value", "spec": "a:int"}), "t0.spec: a: unknown type 'int'"),
         (settings({"type": "Cast$Value", "spec": "a"}), "t0.spec: write 'a' as a:b"),
-        (settings({"type": "RegexRouter", "regex": "("}), "t0.regex: '.' is not a regular expression"),
+        (
+            settings({"type": "RegexRouter", "regex": "("}),
+            "t0.regex: '.' is not a regular expression",
+        ),
         (settings({"type": "RegexRouter", "regex": "a"}), "t0.replacement is missing"),
         (settings({"type": "Filter"}), "t0.predicate: Filter without a predicate"),
         (settings({"type": "Filter", "predicate": "p"}), "unknown predicate 'p'; predicates lists"),
