@@ -12,7 +12,7 @@ TOOLS_VENV := .venv-tools
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs site bench wheels sbom audit matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs screenshots site bench wheels sbom audit matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -96,6 +96,9 @@ docs: $(STAMP) ## Generate the tables in docs/ and the chart of the performance 
 $(DOCS_VENV)/.installed: requirements/uv.txt requirements/docs.txt
 	$(PYTHON) tools/install.py $(DOCS_VENV) requirements/docs.txt
 	@touch $@
+
+screenshots: $(STAMP) ## Take the screenshots of the documentation from a busy cluster (Debian: apt install chromium)
+	$(BIN)/python -m tools.screenshots
 
 site: $(DOCS_VENV)/.installed ## Build the documentation site, site/index.html
 	$(DOCS_VENV)/bin/python tools/build_site.py

@@ -222,6 +222,24 @@ def test_the_overview_has_nodes_health_and_plots(console: ConsoleProcess) -> Non
     assert any(each["name"] == "num.partitions" and each["value"] == "3" for each in settings)
 
 
+def test_internal_partitions_are_counted_for_themselves(
+    cluster: barnabas.Cluster, console: ConsoleProcess, filled: str
+) -> None:
+    """Findings are about them too, so that the overview names both numbers."""
+    with barnabas.Admin(cluster.bootstrap_servers) as admin:
+        admin.set_group_offsets(f"reader of {filled}", {barnabas.TopicPartition(filled, 0): 3})
+
+    def are_counted() -> bool:
+        listed = console.get("/api/topics?internal=true&size=200")["topics"]
+        totals = console.get("/api/overview")["totals"]
+        internal = sum(each["partitions"] for each in listed if each["internal"])
+        public = sum(each["partitions"] for each in listed if not each["internal"])
+        counted = totals["partitions"], totals["internal_partitions"]
+        return internal > 0 and counted == (public, internal)
+
+    wait_until(are_counted)
+
+
 def test_what_the_cluster_has_no_use_for_is_empty_and_no_error(console: ConsoleProcess) -> None:
     assert console.get("/api/transactions/hanging") == {"hanging": []}
     assert console.get("/api/quotas")["quotas"] == []

@@ -14,7 +14,8 @@ async def overview(call: Call) -> dict[str, Any]:
     watch = call.cluster.watch
     looked = await watch.look()
     since = call.number("since")
-    rows = [] if looked is None else [row for row in looked.topics if not row.internal]
+    topics = () if looked is None else looked.topics
+    rows = [row for row in topics if not row.internal]
     groups = watch.groups_of_readers
     return {
         "cluster_id": None if looked is None else looked.sample.cluster_id,
@@ -26,6 +27,7 @@ async def overview(call: Call) -> dict[str, Any]:
         "totals": {
             "topics": len(rows),
             "partitions": sum(row.partitions for row in rows),
+            "internal_partitions": sum(row.partitions for row in topics if row.internal),
             "records": sum(row.records or 0 for row in rows),
             "size": sum(row.size for row in rows),
             "groups": len(groups),

@@ -16,7 +16,7 @@ export function Overview() {
     <${Health} data=${data} />
     <dl class="facts">
       <${Fact} name="Topics"><a href="/topics">${count(data.totals.topics)}</a><//>
-      <${Fact} name="Partitions">${count(data.totals.partitions)}<//>
+      <${Fact} name="Partitions">${count(data.totals.partitions)}${data.totals.internal_partitions ? html` <small>+ ${count(data.totals.internal_partitions)} internal</small>` : null}<//>
       <${Fact} name="Records ever written" title=${count(data.totals.records)}>${compact(data.totals.records)}<//>
       <${Fact} name="Stored">${bytes(data.totals.size)}<//>
       <${Fact} name="Groups"><a href="/groups">${count(data.totals.groups)}</a><//>
