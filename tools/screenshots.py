@@ -35,7 +35,7 @@ _ENDS = {"views_table", "clicks_table", "ordered_views"}
 """The pipelines that all others, or their readers, lead to."""
 _MINUTES = 110
 """Of the website, which is open for two hours at most."""
-_WARM_UP_S = 60.0
+_WARM_UP_S = 150.0
 """The plots of the overview have something to show by then."""
 _PATIENCE_S = 240.0
 _PATIENCE_MS = 1000 * _PATIENCE_S

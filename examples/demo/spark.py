@@ -3,12 +3,10 @@
 from asyncio.subprocess import Process
 from pathlib import Path
 
+from barnabas.spark.sessions.jvm_options import SHORT_LIVED
 from examples.demo.processes import OnRow, Processes
 
 PIPELINES = Path(__file__).with_name("pipelines.py")
-
-# The demo is over before the JVM's second compiler has earned back what it takes.
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 async def run_pipelines(
@@ -37,7 +35,7 @@ def _environment(work: Path, tables: Path) -> dict[str, str]:
     """Temporary files go where they are removed even after a kill."""
     work.mkdir()
     return {
-        "JAVA_TOOL_OPTIONS": f"{_SHORT_LIVED} -Djava.io.tmpdir={work}",
+        "JAVA_TOOL_OPTIONS": f"{SHORT_LIVED} -Djava.io.tmpdir={work}",
         "SPARK_LOCAL_DIRS": str(work),
         "TMPDIR": str(work),
         "TABLES": str(tables.absolute()),

@@ -67,7 +67,7 @@ _VARIABLES = {
     *("LD_PRELOAD", "PYTHONMALLOC"),  # for builds with sanitizers
 }
 _PREFIXES = ("ASAN_", "BARNABAS_", "HYPOTHESIS_", "LC_", "PYTEST_", "UBSAN_", "XDG_")
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """What lets a JVM spend no time on code that would pay off after minutes."""
 _TOOLS = "PYTEST_TOOLS"
 """Names the directory with links to programs, to the workers of a run."""

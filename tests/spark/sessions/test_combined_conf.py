@@ -30,7 +30,8 @@ def first(rows):
     return rows
 
 secret = {"spark.hadoop.fs.s3a.secret.key": "top-secret"}
-own = {options: "-Duser=2", "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3"}
+jvm = "-Duser=2 -XX:+UseSerialGC -XX:InitialHeapSize=200m -XX:NewSize=300m"
+own = {options: jvm, "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "3"}
 conf = combined(session_conf([first]), {**own, **secret})
 spark = start_spark(SparkOptions(folder, "test", str(folder), "local[1]", conf))
 system = spark._jvm.java.lang.System
@@ -66,7 +67,8 @@ def test_options_of_user_pipeline_and_log_are_all_there_and_secrets_are_not_show
         [sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    found = json.loads(done.stdout)
+    assert "NewSize" in (tmp_path / "test-errors.log").read_text()  # a warning of the JVM
     pipeline, user, log = found["properties"]
     assert (pipeline, user) == ("1", "2")
     assert log.endswith("test-log4j2.properties")

@@ -22,6 +22,7 @@ from barnabas.spark.pipelines.operations.state_tables import local_path, table_n
 from barnabas.spark.pipelines.state_files.condition import matching
 from barnabas.spark.pipelines.state_files.state_rows import read_state_rows
 from barnabas.spark.pipelines.state_files.unreadable import UnreadableState
+from barnabas.spark.sessions.jvm_options import SHORT_LIVED
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -33,7 +34,7 @@ _SHORT_LIVED = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
 }
 
 _Rows: TypeAlias = tuple[list[str], list[list[Any]]]

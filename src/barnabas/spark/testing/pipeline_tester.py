@@ -24,6 +24,7 @@ from barnabas.spark.pipelines.run.run_folder import RunFolder
 from barnabas.spark.pipelines.run.spark_log import silence_query_errors
 from barnabas.spark.pipelines.sources.feed import Fed
 from barnabas.spark.pipelines.sources.source import Source
+from barnabas.spark.sessions.jvm_options import SHORT_LIVED
 from barnabas.spark.sessions.tuned_session import session
 from barnabas.spark.testing.fed_letters import letters_in
 from barnabas.spark.testing.fed_records import FedRecords, aware
@@ -31,7 +32,7 @@ from barnabas.spark.testing.stepped_query import SteppedQuery
 
 # A test ends before the JVM's second compiler pays off.
 _SHORT_LIVED: dict[str, str | bool] = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.ui.enabled": False,
 }
 

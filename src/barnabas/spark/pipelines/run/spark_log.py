@@ -6,6 +6,8 @@ from pathlib import Path
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.logger import PySparkLogger
 
+from barnabas.spark.sessions.jvm_options import MESSAGES_TO_STDERR
+
 _CONFIG = """rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
 appender.file.type = RollingFile
@@ -25,12 +27,15 @@ appender.file.strategy.max = 3
 def log_to(log: Path) -> dict[str, str]:
     """Settings of Spark that make its driver log there, at most 40 MB.
 
+    The JVM's own messages go to stderr.
+
     They leave `spark.driver.extraJavaOptions` to the user, also to Spark's configuration file.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     config = log.with_name(f"{log.stem}-log4j2.properties")
     config.write_text(_CONFIG.format(log=log), "utf-8")
-    return {"spark.driver.defaultJavaOptions": f'"-Dlog4j2.configurationFile={config.as_uri()}"'}
+    options = f'"-Dlog4j2.configurationFile={config.as_uri()}" {MESSAGES_TO_STDERR}'
+    return {"spark.driver.defaultJavaOptions": options}
 
 
 def silence_query_errors() -> None:
