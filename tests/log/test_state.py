@@ -1,5 +1,7 @@
 """What a log remembers, and what a loss of power may make of it."""
 
+import errno
+
 import pytest
 
 from barnabas.log.compaction_progress import Progress
@@ -35,6 +37,20 @@ def test_no_flipped_bit_is_believed(disk: MemoryDisk) -> None:
             flipped[at] ^= 1 << bit
             disk.replace_file(PATH, bytes(flipped))
             assert read_state(disk, "data") is None
+
+
+def test_a_disk_that_fails_has_not_lost_it(disk: MemoryDisk) -> None:
+    """It alone may know that the log has lost records."""
+
+    def fail(_: str) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    read_file, disk.read_file = disk.read_file, fail  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="Input/output error"):
+        read_state(disk, "data")
+    disk.read_file = read_file  # type: ignore[method-assign]
+    disk.unlink(f"data/{STATE_FILE}")
+    assert read_state(disk, "data") is None
 
 
 def test_one_of_an_earlier_release_has_no_checksum(disk: MemoryDisk) -> None:

@@ -1,5 +1,6 @@
 """Files as the operating system has them."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,38 @@ def test_files_that_are_deleted_meanwhile_are_not_listed(
 
     monkeypatch.setattr(os, "scandir", slow_scandir)
     assert OsDisk().list_files(str(tmp_path)) == {"a": 4, "c": 4}
+
+
+def test_a_read_that_is_cut_short_is_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short read would be taken for the end of a log."""
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: pread(fd, min(size, 3), at))
+    path = str(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"0123456789")
+    file = OsDisk().open(path)
+    assert file.read(8, 1) == b"12345678"
+    assert file.read(8, 5) == b"56789"
+    file.close()
+
+
+def test_a_file_that_can_not_be_read_is_not_one_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node without its vote would vote again."""
+    disk = OsDisk()
+    (tmp_path / "a").touch()
+    assert disk.exists(str(tmp_path / "a"))
+    assert not disk.exists(str(tmp_path / "b"))
+    assert not disk.exists(str(tmp_path / "a" / "c"))
+
+    def failing(*_: object, **__: object) -> os.stat_result:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "stat", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        disk.exists(str(tmp_path / "a"))
 
 
 class SystemCalls:

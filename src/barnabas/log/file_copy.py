@@ -1,4 +1,4 @@
-"""Copying a range of a file."""
+"""Copying a range of a file, also over itself."""
 
 from barnabas.log.storage import Disk, File
 
@@ -19,3 +19,21 @@ def copy_range(disk: Disk, source: File, start: int, end: int, path: str) -> Non
         target.sync()
     finally:
         target.close()
+
+
+def rewrite(file: File, start: int, end: int) -> None:
+    """Write the bytes from `start` up to `end` again, so that the next sync writes them.
+
+    Raises OSError.
+    """
+    for position in range(start, end, _CHUNK):
+        file.write(file.read(min(_CHUNK, end - position), position), position)
+
+
+def write_file_again(disk: Disk, path: str) -> None:
+    """See `rewrite`."""
+    file = disk.open(path)
+    try:
+        rewrite(file, 0, file.size())
+    finally:
+        file.close()

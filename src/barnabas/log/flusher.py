@@ -8,8 +8,10 @@ everything that was in the log before.
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import StorageError, storage_errors
+from barnabas.log.file_copy import write_file_again
 from barnabas.log.flush_job import FLUSH_MARK, FlushJob, flush_job
 from barnabas.log.local_log import LocalLog
+from barnabas.log.segment.file_names import METADATA_FILE
 
 
 class LogFlusher:
@@ -106,6 +108,22 @@ class LogFlusher:
         if job is not None:
             job.run()
             self.complete(job)
+
+    def write_again(self, start: int = 0) -> None:
+        """Write what is from offset `start` on, and not known to be synced, a second time.
+
+        A crash may have followed a failed sync: then what is read from the page cache may not be on
+        the disk, and a sync alone would succeed without writing it. For a log that was just opened,
+        before its first flush. Raises `StorageError`.
+        """
+        log = self._log
+        with storage_errors(f"cannot write {log.directory} again"):
+            for segment in log.segments:
+                if segment.next_offset > max(log.flushed_offset, start):
+                    segment.write_again(start)
+            path = f"{log.directory}/{METADATA_FILE}"
+            if log.files.disk.exists(path):
+                write_file_again(log.files.disk, path)
 
     def restart_at(self, offset: int) -> None:
         """The log is cut: everything from `offset` on has to be flushed again."""

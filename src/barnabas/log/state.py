@@ -117,7 +117,10 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
 
 
 def read_state(disk: Disk, directory: str) -> LogState | None:
-    """The state as last written, or None if there is none that can be understood."""
+    """The state as last written, or None if there is none that can be understood.
+
+    OSError if the disk fails: it alone may know that the log has lost records.
+    """
     try:
         data, _, checksum = disk.read_file(f"{directory}/{STATE_FILE}").partition(b"\n")
         if checksum and checksum != b"%08x\n" % crc32(data):
@@ -143,5 +146,5 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             int(content.get("expected_end", 0)),
             int(content.get("closed_end", -1)),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None

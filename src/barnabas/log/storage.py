@@ -1,4 +1,4 @@
-# ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH110, PTH116, PTH120, PTH123
+# ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH116, PTH120, PTH123
 """The seam between a log and the disk: everything that `log/` asks of the operating system.
 
 `Disk` and `File` are the whole list; `OsDisk` is the real one. A simulator puts a disk in their
@@ -78,7 +78,8 @@ class Disk(Protocol):
 
     def sync_directory(self, path: str) -> None: ...
 
-    def exists(self, path: str) -> bool: ...
+    def exists(self, path: str) -> bool:
+        """OSError if the disk can't tell: a file that can't be read is not one that is gone."""
 
     def modified_ms(self, path: str) -> int: ...
 
@@ -208,7 +209,11 @@ class OsDisk:
             os.close(fd)
 
     def exists(self, path: str) -> bool:
-        return os.path.exists(path)
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def modified_ms(self, path: str) -> int:
         return os.stat(path).st_mtime_ns // 1_000_000

@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from itertools import count, islice, takewhile
 
 from barnabas.sim.garbage import freeze, run_and_collect
-from barnabas.sim.profile import EMPHASES
+from barnabas.sim.profile import CHOICES
 from barnabas.sim.run import Outcome, run_seed
 
 _HASH_SEED = "0"
@@ -106,9 +106,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="Run one seed and print its trace")
     parser.add_argument("--seeds", help="Seeds or ranges, such as 0-299,1001")
     parser.add_argument("--minutes", type=float, help="Run new seeds for this long")
-    parser.add_argument(
-        "--emphasis", choices=sorted(set(EMPHASES)), help="Kind of faults; drawn from the seed"
-    )
+    parser.add_argument("--emphasis", choices=CHOICES, help="Kind of faults; drawn from the seed")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="Processes (default: all cores)"
     )

@@ -47,6 +47,8 @@ _FAULTY = (
     "blackout",
 )
 EMPHASES = (*_FAULTY, "elections", *("transactions",) * 4)
+CHOICES = (*sorted(set(EMPHASES)), "errors")
+"""Those that no seed draws, because that would make every seed another run, come last."""
 
 _COMPACTING = {
     "log.cleaner.backoff.ms": "500",
@@ -102,6 +104,8 @@ class Profile:
     transactional_ids: int = 0
     """How many read the topic and write to another one in transactions."""
     output_partitions: int = 0
+    rare_shares: dict[str, float] = field(default_factory=dict)
+    """How likely rare faults are, if it is not as usual."""
 
 
 def draw_profile(random: Random, emphasis: str | None = None) -> Profile:
@@ -223,6 +227,15 @@ def _draw(random: Random, emphasis: str) -> Profile:
                 faults={"blackout": 5, "kill": 2, "kill_leader": 2, "power_loss": 1},
                 restarts_ms=(1, 50, 400, 1_500),
                 settings=FLUSHED,
+            )
+        case "errors":
+            return replace(
+                profile,
+                replication_factor=3,
+                faults={"kill": 2, "kill_leader": 2, "power_loss": 2, "blackout": 1},
+                restarts_ms=(1, 50, 400),
+                settings=random.choice((FLUSHED, FLUSHED | NOTICED)),
+                rare_shares={"io_errors": 1.0, "failed_sync": 1.0},
             )
         case "network":
             return replace(

@@ -83,6 +83,35 @@ def test_what_has_to_be_flushed_is_not_acknowledged_before() -> None:
     asyncio.run(main())
 
 
+def test_what_is_there_when_it_begins_to_follow_is_flushed_first() -> None:
+    """Such as a former leader's last records. If they can't be flushed, nothing is fetched."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        calls: list[Any] = []
+
+        def call(_leader_id: int, request: Any, *_: Any, **__: Any) -> "asyncio.Future[Any]":
+            calls.append(request)
+            return loop.create_future()
+
+        to_flush: list[Partition] = []
+        peers: Any = SimpleNamespace(loop=loop, clock=Clock(), call=call)
+        host = FetcherHost(1, peers, BrokerConfig({}), lambda: 7, to_flush.append, lambda _: None)
+        partition = flushed_replica(loop)
+        put(partition.log, b"a", epoch=5)
+        fetcher = ReplicaFetcher(2, host)
+        fetcher.follow(partition)
+        await wait_until_async(lambda: len(to_flush) == 3)  # it is tried again and again
+        assert not calls
+        partition.log.flusher.flush()
+        await wait_until_async(lambda: bool(calls))
+        (topic,) = calls[0].topics
+        assert [each.fetch_offset for each in topic.partitions] == [1]
+        await asyncio.wait([fetcher.stop()])
+
+    asyncio.run(main())
+
+
 def test_suspect_records_go_when_the_leader_answers_and_not_before() -> None:
     """A leader that is named by the metadata may itself be in doubt: then it answers an error."""
 

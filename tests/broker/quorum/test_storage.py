@@ -9,7 +9,7 @@ from barnabas.broker.quorum.batches import encode_entry
 from barnabas.broker.quorum.checkpoint import encode_checkpoint
 from barnabas.broker.quorum.storage import NoRoom, QuorumStorage
 from barnabas.broker.runtime.clock import Clock
-from barnabas.log import StorageError
+from barnabas.log import Disk, StorageError
 from barnabas.metadata.records import encode_metadata_record
 from barnabas.raft import (
     Batch,
@@ -26,6 +26,8 @@ from barnabas.raft import (
 )
 from barnabas.records.batch import parse_header
 from barnabas.records.encode import encode_batch
+from barnabas.sim.machine.disk import DiskErrors, Operation, SimulatedDisk
+from barnabas.sim.machine.process_disk import ProcessDisk
 from tests.broker.quorum.member import change
 from tests.log.memory_disk import Crash, CrashAfter, MemoryDisk
 from tests.raft.disk import Disk as Oracle
@@ -36,7 +38,7 @@ SEGMENT_BYTES = 2_000
 VOTERS = VoterSet.of([ReplicaKey(n, bytes([n]) * 16) for n in (1, 2, 3)])
 
 
-def opened(disk: MemoryDisk) -> tuple[QuorumStorage, Recovered]:
+def opened(disk: Disk) -> tuple[QuorumStorage, Recovered]:
     storage = QuorumStorage(disk, DIRECTORY, Clock(), SEGMENT_BYTES)
     return storage, storage.open()
 
@@ -200,6 +202,26 @@ def test_a_failed_sync_is_not_tried_again() -> None:
     disk.on_step = None
     with pytest.raises(StorageError):
         storage.write(writes)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_failed_sync_has_dropped_is_written_again_by_the_next_start(seed: int) -> None:
+    """What counts as durable from then on survives a loss of power."""
+    machine = SimulatedDisk(Random(seed), lambda: 0)
+    disk = ProcessDisk(machine, lambda: None)
+    disk.make_directory("/data")
+    disk.sync_directory("/")
+    storage, _ = opened(disk)
+    storage.write([Write(1, ElectionState(1, None)), Write(2, Entry(0, 1, LeaderChange(1)))])
+    machine.errors.append(DiskErrors("/data/", frozenset({Operation.SYNC}), Random(seed), left=1))
+    with pytest.raises(StorageError, match="could not be synced"):
+        storage.write([Write(3, Entry(1, 1, LeaderChange(1)))])
+    storage.abandon()
+    _, recovered = opened(disk)
+    assert len(recovered.entries) == 2
+    machine.lose_power()
+    _, left = opened(ProcessDisk(machine, lambda: None))
+    assert left.entries == recovered.entries
 
 
 def states_after(possible: list[State], writes: list[Write], story: Story) -> list[State]:

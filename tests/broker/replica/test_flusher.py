@@ -126,6 +126,21 @@ def test_a_failed_flush_is_told_to_all_who_wait(tmp_path: Path) -> None:
     run(tmp_path, LogConfig(flush_messages=1), test)
 
 
+def test_who_waits_for_a_flush_after_a_failed_one_hears_that_none_comes(tmp_path: Path) -> None:
+    """Otherwise a fetcher would wait forever, with all the partitions that it follows."""
+
+    async def test(partition: Partition, flusher: Flusher, disk: Disk) -> None:
+        disk.fails = True
+        failed = put(partition, b"a")
+        assert failed is not None
+        await asyncio.wait([failed], timeout=LIMIT_S)
+        flushed = partition.flush_waits.next()
+        flusher.flush(partition)
+        assert flushed.cancelled()
+
+    run(tmp_path, LogConfig(flush_messages=1), test)
+
+
 def test_a_shorter_age_counts_at_once(tmp_path: Path) -> None:
     async def test(partition: Partition, flusher: Flusher, disk: Disk) -> None:
         waiting = put(partition, b"a")

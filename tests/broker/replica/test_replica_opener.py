@@ -2,6 +2,7 @@
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,17 @@ from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.replica_opener import ReplicaOpener
 from barnabas.broker.replica.replica_trust import DIRECTORY_GONE, STILL_IN_DOUBT
 from barnabas.broker.runtime.clock import Clock
-from barnabas.log import METADATA_FILE, DataDirectory, LogConfig, read_topic_id
+from barnabas.log import (
+    METADATA_FILE,
+    DataDirectory,
+    Disk,
+    LogConfig,
+    StorageError,
+    read_topic_id,
+)
 from barnabas.metadata.image import PartitionImage, TopicImage
+from barnabas.sim.machine.disk import DiskErrors, Operation, SimulatedDisk
+from barnabas.sim.machine.process_disk import ProcessDisk
 from tests.log.batches import put
 from tests.log.memory_disk import MemoryDisk
 
@@ -30,8 +40,9 @@ UNREADABLE = [b"", b"version: 0\ntopic_id: AAAA\n", b"\0" * 40, None]
 class Node:
     """As much of node 1 as opens replicas in its data directory."""
 
-    def __init__(self) -> None:
-        self.disk = MemoryDisk()
+    def __init__(self, disk: Disk | None = None, config: LogConfig | None = None) -> None:
+        self.disk: Any = disk or MemoryDisk()
+        self.config = config or LogConfig()
         self.data = DataDirectory.open(
             self.disk, "data", node_id=1, new_cluster_id="c", new_directory_id=bytes(16)
         )
@@ -52,7 +63,7 @@ class Node:
             is_directory_new=lambda: False,
         )
         image = PartitionImage(0, list(replicas), list(replicas), 2, 0, 0)
-        return opener.open(TopicImage("t", topic_id, [image]), 0, LogConfig(), LIMITS)
+        return opener.open(TopicImage("t", topic_id, [image]), 0, self.config, LIMITS)
 
     def filled(self) -> None:
         """The node stops with records of the old topic."""
@@ -142,4 +153,39 @@ def test_a_power_loss_takes_no_name_of_a_topic_whose_records_it_leaves(seed: int
     partition.log.flusher.flush()
     node.disk.power_loss(Random(seed))
     assert read_topic_id(node.disk, PATH) == OLD
+    assert node.opened(OLD).log.log_end_offset == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_failed_sync_has_dropped_is_written_again_before_it_is_served(seed: int) -> None:
+    """A topic that sets `flush.*` acknowledges it then, and has it after a loss of power."""
+    machine = SimulatedDisk(Random(seed), lambda: 0)
+    disk = ProcessDisk(machine, lambda: None)
+    node = Node(disk, LogConfig(flush_messages=1))
+    log = node.opened(OLD).log
+    put(log, b"a")
+    log.flusher.flush()
+    put(log, b"b")
+    machine.errors.append(DiskErrors("data/", frozenset({Operation.SYNC}), Random(seed), left=1))
+    with pytest.raises(StorageError):
+        log.flusher.flush()
+    log.abandon()
+    assert node.opened(OLD).log.flushed_offset == 2
+    machine.lose_power()
+    node.disk = ProcessDisk(machine, lambda: None)
+    assert node.opened(OLD).log.log_end_offset == 2
+
+
+def test_a_replica_whose_owner_can_not_be_read_for_now_is_left_alone() -> None:
+    """A disk that fails is no reason to fetch all records again."""
+    machine = SimulatedDisk(Random(1), lambda: 0)
+    node = Node(ProcessDisk(machine, lambda: None))
+    partition = node.opened(OLD)
+    put(partition.log, b"a")
+    partition.close()
+    machine.errors.append(DiskErrors(METADATA, frozenset({Operation.READ}), Random(1)))
+    with pytest.raises(StorageError, match="Input/output error"):
+        node.opened(OLD)
+    machine.errors.clear()
+    assert not node.strays
     assert node.opened(OLD).log.log_end_offset == 1

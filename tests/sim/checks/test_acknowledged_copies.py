@@ -30,10 +30,10 @@ def test_too_few_nodes_have_what_is_acknowledged() -> None:
 
 def test_one_copy_less_than_promised_may_be_lost() -> None:
     copies = _copies()
-    assert copies.may_lose(1, "t-0", "t")
+    assert copies.may_lose({1}, "t-0", "t")
     copies.loses(1)
-    assert copies.may_lose(1, "t-0", "t")
-    assert not copies.may_lose(2, "t-0", "t")
+    assert copies.may_lose({1}, "t-0", "t")
+    assert not copies.may_lose({2}, "t-0", "t")
 
 
 def test_the_next_acknowledgement_promises_again() -> None:
@@ -41,11 +41,11 @@ def test_the_next_acknowledgement_promises_again() -> None:
     copies.wrote(2, "t-0", _batch(1))
     copies.loses(1)
     copies.acknowledged("t-0", "t", _batch(0))  # it was under way
-    assert not copies.may_lose(2, "t-0", "t")
+    assert not copies.may_lose({2}, "t-0", "t")
     for node_id in (2, 3):
         copies.wrote(node_id, "t-0", _batch(2))
     copies.acknowledged("t-0", "t", _batch(2))
-    assert copies.may_lose(2, "t-0", "t")
+    assert copies.may_lose({2}, "t-0", "t")
 
 
 def test_nothing_is_promised_before_something_is_acknowledged() -> None:

@@ -1,11 +1,13 @@
 """What survives on the simulated disk."""
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
 from barnabas.log.errors import DirectoryLocked
-from barnabas.sim.machine.disk import SimulatedDisk
+from barnabas.log.storage import File
+from barnabas.sim.machine.disk import DiskErrors, Operation, SimulatedDisk
 from barnabas.sim.machine.process_disk import ProcessDisk
 from barnabas.sim.process.loop import Killed
 
@@ -113,3 +115,61 @@ def test_a_full_disk_refuses_growth_and_nothing_else() -> None:
     with pytest.raises(OSError, match="No space left"):
         disk.open("/d/new", create=True)
     assert file.read(8, 0) == b"abc34567"
+
+
+def test_what_a_failed_sync_has_dropped_is_lost_although_the_next_one_succeeds() -> None:
+    outcomes = set()
+    for seed in range(50):
+        machine, disk = _disk(seed)
+        file = disk.open("/d/f", create=True)
+        disk.sync_directory("/d")
+        file.write(b"old", 0)
+        file.sync()
+        file.write(b"new", 3)
+        errors = DiskErrors("/d/", frozenset({Operation.SYNC}), Random(seed), left=1)
+        machine.errors.append(errors)
+        with pytest.raises(OSError, match="Input/output"):
+            file.sync()
+        file.sync()
+        file.write(b"last", 6)
+        file.sync()
+        assert disk.read_file("/d/f") == b"oldnewlast", "it can be read"
+        outcomes.add(_after_power_loss(machine).read_file("/d/f"))
+    assert outcomes == {b"oldnewlast", b"old\0\0\0last"}
+
+
+def test_what_a_failed_sync_has_dropped_can_be_written_again() -> None:
+    for seed in range(50):
+        machine, disk = _disk(seed)
+        file = disk.open("/d/f", create=True)
+        disk.sync_directory("/d")
+        file.write(b"new", 0)
+        machine.errors.append(DiskErrors("/d/", frozenset({Operation.SYNC}), Random(seed), left=1))
+        with pytest.raises(OSError, match="Input/output"):
+            file.sync()
+        file.write(file.read(3, 0), 0)
+        file.sync()
+        assert _after_power_loss(machine).read_file("/d/f") == b"new"
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_chosen_operations_fail_on_chosen_files(operation: Operation) -> None:
+    machine, disk = _disk()
+    disk.make_directory("/e")
+    files = [disk.open(path, create=True) for path in ("/d/f", "/e/f")]
+    calls: dict[Operation, Callable[[File, str], object]] = {
+        Operation.READ: lambda file, _: file.read(1, 0),
+        Operation.WRITE: lambda file, _: file.write(b"a", 0),
+        Operation.CREATE: lambda _, directory: disk.open(f"{directory}/g", create=True),
+        Operation.SYNC: lambda file, _: file.sync(),
+    }
+    machine.errors.append(DiskErrors("/d/", frozenset({operation}), Random(1)))
+    for kind, call in calls.items():
+        call(files[1], "/e")
+        if kind is operation:
+            with pytest.raises(OSError, match="Input/output"):
+                call(files[0], "/d")
+            with machine.inspected():
+                call(files[0], "/d")
+        else:
+            call(files[0], "/d")

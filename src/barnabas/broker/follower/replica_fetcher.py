@@ -3,9 +3,9 @@
 One request is in flight. A second is sent when there is something to add while the leader delays
 its answer to the first: the leader then answers the first at once. A partition that fails is left
 out for a while and does not delay the others. For a topic that sets `flush.*`, the fetcher waits
-for the flush before it fetches more, since a fetch acknowledges everything below its offset. A
-replica that is not in sync is left out while such replicas copy faster than
-`follower.replication.throttled.rate`.
+for the flush before it fetches, also when it begins to follow, since a fetch acknowledges
+everything below its offset: a replica whose log can't be flushed fetches nothing. A replica that is
+not in sync is left out while such replicas copy faster than `follower.replication.throttled.rate`.
 """
 
 import logging
@@ -83,8 +83,7 @@ class ReplicaFetcher:
         followed = Followed(partition)
         self.leave(partition)
         self._followed[followed.key] = followed
-        self._session.name(followed)
-        self._wake()
+        self._name_when_flushed(followed)
 
     def leave(self, partition: Partition) -> None:
         key = (partition.topic_id, partition.index)
@@ -116,6 +115,16 @@ class ReplicaFetcher:
 
     def _retry(self, followed: Followed) -> None:
         followed.retry = None
+        self._name_when_flushed(followed)
+
+    def _name_when_flushed(self, followed: Followed) -> None:
+        """Fetch the partition with the next request, or see later whether it is flushed by then."""
+        partition = followed.partition
+        offset, _ = fetch_position(partition)
+        if partition.flush_required and partition.log.flushed_offset < offset:
+            self._host.flush(partition)
+            self._back_off(followed)
+            return
         self._session.name(followed)
         self._wake()
 

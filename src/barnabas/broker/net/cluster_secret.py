@@ -23,11 +23,12 @@ NEW_BYTES = 32
 def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes | None:
     """The secret, if there is one; two, in lines, while it is changed. Raises `ConfigError`."""
     path = config.node.cluster_secret_file
+    is_optional = path is None
     if path is None:
         path = secret_path(data)
-        if not disk.exists(path):
-            return None
     try:
+        if is_optional and not disk.exists(path):
+            return None
         found = disk.read_file(path).splitlines()
     except OSError as error:
         raise ConfigError(

@@ -12,7 +12,7 @@ worse than none. Where there are other voters it begins again as another one (`r
 
 A full disk is not damage: a write without room leaves nothing behind and can be retried. A failed
 sync can't be retried: what is on the disk is then unknown, and a second attempt may wrongly
-succeed.
+succeed. So it stops the node, and the next start writes what is behind `synced-offset` again.
 
 Any thread may call it, but only one at a time; only `open` and `write` touch the disk.
 """
@@ -118,6 +118,7 @@ class QuorumStorage:
         if log.log_end_offset < start_offset:
             # A crash came between storing a leader's snapshot and restarting the log behind it.
             log.truncate_fully_and_start_at(start_offset)
+        log.flusher.write_again(0 if synced.is_new else synced.value)
         log.flusher.flush()
         for directory in (self._directory, self._directory.rpartition("/")[0]):
             self._disk.sync_directory(directory)

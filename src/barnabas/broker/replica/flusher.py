@@ -50,6 +50,8 @@ class Flusher:
             self._failed(partition, error)
             return
         if job is None:
+            if partition.log.failure is not None:  # so none will come
+                partition.flush_waits.cancel()
             return
         began = self._clock.steady_s()
         future = self._loop.run_in_executor(self._executor, job.run)

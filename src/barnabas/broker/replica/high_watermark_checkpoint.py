@@ -190,9 +190,9 @@ def encode(marks: dict[Key, Mark]) -> bytes:
 
 def _read(disk: Disk, path: str) -> dict[Key, Mark] | None:
     """The content of the file; empty if it is missing, None if it can't be parsed."""
-    if not disk.exists(path):
-        return {}
     try:
+        if not disk.exists(path):
+            return {}
         version, count, *lines = disk.read_file(path).decode().splitlines()
         if int(version) != _VERSION or int(count) != len(lines):
             raise ValueError("it is incomplete")

@@ -108,7 +108,10 @@ class ReplicaOpener:
         partition.doubt = doubt
         log.is_in_doubt = bool(doubt)
         if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
-            log.flusher.flush()  # unsynced since a crash: must not be served yet
+            # Unsynced since a crash: must not be served yet.
+            if not power_lost:
+                log.flusher.write_again()
+            log.flusher.flush()
         elif log.flusher.lacks_mark:
             self._host.on_append(partition)
         return partition

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from barnabas import __version__
-from barnabas.log.errors import DirectoryMismatch, StorageError
+from barnabas.log.errors import DirectoryMismatch, StorageError, storage_errors
 from barnabas.log.segment.deletion import DeleteJob
 from barnabas.log.set_aside import SetAsideReason, expired_entries, set_aside_path
 from barnabas.log.storage import Disk, Lock
@@ -148,8 +148,9 @@ class DataDirectory:
         The partition's log must be closed. A directory that is not there makes an empty job.
         """
         path = self.partition_path(topic, partition)
-        if not self._disk.exists(path):
-            return DeleteJob(self._disk, [])
+        with storage_errors(f"cannot look for {path}"):
+            if not self._disk.exists(path):
+                return DeleteJob(self._disk, [])
         return DeleteJob(self._disk, [], directories=[self._rename(path, _DELETE_SUFFIX)])
 
     def set_aside(self, topic: str, partition: int) -> str:
@@ -157,9 +158,13 @@ class DataDirectory:
         return self._rename(self.partition_path(topic, partition), _STRAY_SUFFIX)
 
     def set_aside_path(self, topic: str, partition: int, now_ms: int) -> str:
-        """A new directory for what a truncation cuts off a partition's log now."""
+        """A new directory for what a truncation cuts off a partition's log now.
+
+        Raises `StorageError`.
+        """
         path = self.partition_path(topic, partition)
-        return set_aside_path(self._disk, path, now_ms, SetAsideReason.TRUNCATED)
+        with storage_errors(f"cannot set aside a part of {path}"):
+            return set_aside_path(self._disk, path, now_ms, SetAsideReason.TRUNCATED)
 
     def expired_set_aside(
         self, now_ms: int, retention_ms: int, max_bytes: int = -1

@@ -30,11 +30,13 @@ def write_topic_id(disk: Disk, directory: str, topic_id: bytes, *, sync: bool = 
 
 
 def read_topic_id(disk: Disk, directory: str) -> bytes | None:
-    """The topic id; None if the file is missing or damaged."""
-    try:
-        content = disk.read_file(f"{directory}/{METADATA_FILE}")
-    except OSError:
-        return None
+    """The topic id; None if the file is missing or damaged. Raises `StorageError`."""
+    path = f"{directory}/{METADATA_FILE}"
+    with storage_errors(f"cannot read {path}"):
+        try:
+            content = disk.read_file(path)
+        except FileNotFoundError:
+            return None
     return parse_topic_id(content)
 
 

@@ -9,8 +9,10 @@ from barnabas.log.storage import Disk
 
 
 def lost_ranges(disk: Disk, directory: str) -> list[LostRange]:
-    """The ranges that the log has lost, as far as its broker has found out."""
-    state = read_state(disk, directory)
+    """The ranges that the log has lost, as far as its broker has found out. Raises
+    `StorageError`."""
+    with storage_errors(f"cannot read {directory}"):
+        state = read_state(disk, directory)
     return [] if state is None else list(state.lost_ranges)
 
 

@@ -25,9 +25,9 @@ class LogExtent(NamedTuple):
 
 def log_extent(disk: Disk, directory: str) -> LogExtent | None:
     """None if there is no such directory. Raises `StorageError`."""
-    if not disk.exists(directory):
-        return None
     with storage_errors(f"cannot read {directory}"):
+        if not disk.exists(directory):
+            return None
         names = disk.list_files(directory)
         found = (offset_in(name, LOG_SUFFIX) for name in names)
         base_offsets = sorted(offset for offset in found if offset is not None)

@@ -63,9 +63,9 @@ def refuse_damage(disk: Disk, directory: str) -> None:
 
     Changes nothing. Segments that `log.state` lists with their size are trusted.
     """
-    if not disk.exists(directory):
-        return
     with storage_errors(f"cannot read {directory}"):
+        if not disk.exists(directory):
+            return
         listing = disk.list_files(directory)
         state = read_state(disk, directory) if STATE_FILE in listing else None
         listed = {

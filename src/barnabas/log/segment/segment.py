@@ -15,6 +15,7 @@ from struct import Struct
 
 from barnabas.log.config import LogConfig
 from barnabas.log.errors import BatchDamaged, StorageError
+from barnabas.log.file_copy import rewrite
 from barnabas.log.segment.file_names import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -24,7 +25,7 @@ from barnabas.log.segment.file_names import (
 )
 from barnabas.log.segment.open_files import Handle, OpenFiles
 from barnabas.log.segment.sparse_index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
-from barnabas.log.segment.transaction_index import TransactionIndex
+from barnabas.log.segment.transaction_index import ENTRY_SIZE, TransactionIndex
 from barnabas.records.batch import (
     HEADER_SIZE,
     LENGTH_PREFIX,
@@ -322,6 +323,13 @@ class Segment:
     def cut_back(self) -> None:
         """Remove from the file what a failed append left behind the last batch."""
         self.log.file().truncate(self.size)
+
+    def write_again(self, offset: int) -> None:
+        """Write the batches from `offset` on again, and the index that is not rebuilt: see
+        `LogFlusher.write_again`. Raises OSError."""
+        rewrite(self.log.file(), self.locate(offset), self.size)
+        if self.aborted.spilled:
+            rewrite(self.aborted.handle.file(), 0, self.aborted.spilled * ENTRY_SIZE)
 
     def close(self) -> None:
         self.log.close()

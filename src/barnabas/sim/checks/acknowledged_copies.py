@@ -52,10 +52,10 @@ class AcknowledgedCopies:
         if batch.base_offset >= self._counts_from.get(name, 0):
             self._lost[name] = set()
 
-    def may_lose(self, node_id: int, name: str, topic: str) -> bool:
-        """Whether acknowledged records are safe if this node loses all, as promised."""
+    def may_lose(self, node_ids: set[int], name: str, topic: str) -> bool:
+        """Whether acknowledged records are safe if these nodes lose all, as promised."""
         lost = self._lost.get(name)
-        return lost is not None and len(lost | {node_id}) < self.min_insync[topic]
+        return lost is not None and len(lost | node_ids) < self.min_insync[topic]
 
     def loses(self, node_id: int) -> None:
         for name, lost in self._lost.items():

@@ -16,6 +16,10 @@ A partition in which nothing was committed yet has nothing to lose: it may be cr
 that have all lost their data, while the controller believes that they are still there, or all
 machines may lose power before they have noted that it is flushed. It waits for an operator then.
 
+A machine whose disk returns I/O errors has lost nothing, but the cluster gives its replicas up,
+maybe before it notices that the others are gone. So the others may lose nothing that only they and
+such a machine have, until it has started again without errors.
+
 An in-sync set that is proposed, or decided and not yet committed, may become the real one at any
 time, even when the node that proposed it is gone. So it counts as well.
 """
@@ -57,6 +61,8 @@ class Guarantee:
         """of the one that was let in last,"""
         self._before_a_loss: defaultdict[int, set[bytes]] = defaultdict(set)
         """and of those whose data was lost since."""
+        self.failing: set[int] = set()
+        """Nodes whose disk has failed since they started."""
         self.waiting: set[Key] = set()
         """Partitions that may wait for an operator."""
         self.kept = KeptRecords()
@@ -172,7 +178,7 @@ class Guarantee:
             node_id != rotten
             and key in self._isr
             and all(
-                any(each not in (node_id, rotten) and self._is_intact(each) for each in isr)
+                any(each not in (node_id, rotten) and self._is_reliable(each) for each in isr)
                 for isr in self._sets(key)
             )
         )
@@ -180,11 +186,14 @@ class Guarantee:
     def _is_promised(self, node_id: int, key: Key) -> bool:
         topic = self._image.topics_by_id.get(key[0])
         return topic is not None and self.acknowledged.may_lose(
-            node_id, book_name(*key), topic.name
+            {node_id, *self.failing}, book_name(*key), topic.name
         )
 
     def _has_intact_besides(self, node_id: int, isr: tuple[int, ...]) -> bool:
-        return any(other != node_id and self._is_intact(other) for other in isr)
+        return any(other != node_id and self._is_reliable(other) for other in isr)
+
+    def _is_reliable(self, node_id: int) -> bool:
+        return node_id not in self.failing and self._is_intact(node_id)
 
     def loses(self, node_id: int) -> None:
         self.kept.loses(node_id)

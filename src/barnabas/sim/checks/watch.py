@@ -121,6 +121,10 @@ class Watch:
         node = getattr(machine.server, "node", None)
         if node is None:
             return
+        with machine.disk.inspected():
+            self._look_into(process, node)
+
+    def _look_into(self, process: ProcessLoop, node: Node) -> None:
         try:
             self._check_controller(node)
             if self.guarantee.learn(node):

@@ -4,6 +4,7 @@ faults           draws one fault after the other, and puts everything right at t
 process_faults   brokers are killed, stopped, paused
 machine_faults   power, empty disks, clocks
 disk_faults      lost directories, damaged segments, bit rot, full disks
+disk_errors      disks that return I/O errors, and failed syncs
 network_faults   cut and slow links, broken and late connections
 rare_faults      faults that few runs have
 state_damage     flipped bits in the vote of a node, and in what it knows of its disk

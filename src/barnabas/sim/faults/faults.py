@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from barnabas.sim.cluster import Cluster
 from barnabas.sim.faults.context import FaultContext
+from barnabas.sim.faults.disk_errors import FailingDisks
 from barnabas.sim.faults.disk_faults import DiskFaults
 from barnabas.sim.faults.forger import Forger
 from barnabas.sim.faults.machine_faults import MachineFaults
@@ -20,7 +21,9 @@ class Faults:
     def __init__(self, cluster: Cluster, administrator: Administrator) -> None:
         self._context = FaultContext(cluster)
         machines = MachineFaults(self._context)
-        self._rare = RareFaults(self._context, StateDamage(self._context, machines).by_name())
+        self._failing_disks = FailingDisks(self._context)
+        rare = StateDamage(self._context, machines).by_name() | self._failing_disks.by_name()
+        self._rare = RareFaults(self._context, rare)
         self._by_name: dict[str, Callable[[], None]] = {
             **ProcessFaults(self._context).by_name(),
             **machines.by_name(),
@@ -57,6 +60,7 @@ class Faults:
         self._context.simulator.say("faults stop")
         self._context.network.heal()
         self._context.network.links.slow.clear()
+        self._failing_disks.end()
         for machine in self._context.cluster.machines.values():
             machine.disk.is_full = False
             machine.power_up()

@@ -12,7 +12,12 @@ from barnabas.sim.faults.context import FaultContext
 
 RareFault = Callable[[Random], None]
 
-SHARES = {"damage_vote": 0.06, "damage_broker_state": 0.06}
+SHARES = {
+    "damage_vote": 0.06,
+    "damage_broker_state": 0.06,
+    "io_errors": 0.06,
+    "failed_sync": 0.06,
+}
 """The share of runs that have each of them."""
 _MOST = 3
 
@@ -28,7 +33,8 @@ class RareFaults:
         faulty_us = self._context.profile.faulty_ms * 1000
         for name, fault in self._by_name.items():
             random = self._context.simulator.source(name)
-            if random.random() < SHARES[name]:
+            share = self._context.profile.rare_shares.get(name, SHARES[name])
+            if random.random() < share:
                 for _ in range(random.randint(1, _MOST)):
                     at_us = random.randint(0, faulty_us)
                     self._context.simulator.after(at_us, partial(self._fault, fault, random))

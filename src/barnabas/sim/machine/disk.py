@@ -12,12 +12,39 @@ belongs to the machine. When the power fails,
 
 A full disk fails writes that make a file longer, after a part of the bytes. A process may be killed
 in the middle of any operation: before it, after it, or half way through a write.
+
+Operations of chosen kinds may also fail with EIO for chosen files (`DiskErrors`). After a failed
+sync of a file, what it was to write may never reach the disk, although the next sync succeeds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from random import Random
 
 from barnabas.sim.machine.inode import Directory
+
+
+class Operation(Enum):
+    """What may fail with EIO."""
+
+    READ = "read"
+    WRITE = "write"
+    """And everything else that changes what is there: truncate, rename, unlink."""
+    CREATE = "create"
+    SYNC = "sync"
+
+
+@dataclass(eq=False)
+class DiskErrors:
+    """Operations that fail: on the files whose path begins with `prefix`."""
+
+    prefix: str
+    operations: frozenset[Operation]
+    random: Random
+    left: int | None = None
+    """After so many failures all is well again; None: never by itself."""
 
 
 class SimulatedDisk:
@@ -29,11 +56,33 @@ class SimulatedDisk:
         self.root = Directory()
         self.is_full = False
         self.locked: set[str] = set()
+        self.errors: list[DiskErrors] = []
+        self._is_inspected = False
         self.on_write: Callable[[str, bytes], None] = lambda _path, _data: None
         """Told of everything that is written, except for what a failed write leaves behind."""
         self.on_change: Callable[[str], None] = lambda _path: None
         """Told of files that are overwritten, cut, renamed or removed: by a process, not by a
         fault."""
+
+    def error(self, operation: Operation, path: str) -> DiskErrors | None:
+        """Why this operation fails; None if it does not. It counts as a failure."""
+        for errors in self.errors:
+            if self._is_inspected or operation not in errors.operations or errors.left == 0:
+                continue
+            if f"{path}/".startswith(errors.prefix):
+                if errors.left is not None:
+                    errors.left -= 1
+                return errors
+        return None
+
+    @contextmanager
+    def inspected(self) -> Iterator[None]:
+        """Checks read through the broker: meanwhile nothing fails."""
+        before, self._is_inspected = self._is_inspected, True
+        try:
+            yield
+        finally:
+            self._is_inspected = before
 
     def lose_power(self) -> None:
         self.locked.clear()

@@ -1,11 +1,27 @@
-"""Files and directories that know what a power failure takes back: all since their last sync."""
+"""Files and directories that know what a power failure takes back: all since their last sync.
+
+A sync of a file may fail as it does on Linux: some of the changes are then taken for written,
+though they are not. They can be read, and a later sync succeeds without them; a power failure takes
+them back. Only writing the same bytes again brings them to the disk.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 from typing import NamedTuple
 
 BLOCK = 512
+_DROPPED_SHARE = 0.8
+"""Of the writes that a failed sync was to bring to the disk."""
+
+
+class _Fate(Enum):
+    """What a power failure does to a change."""
+
+    CHANCE = "not synced: it survives or not"
+    KEPT = "synced"
+    DROPPED = "its sync has failed"
 
 
 class _Write(NamedTuple):
@@ -16,6 +32,7 @@ class _Write(NamedTuple):
     """None: the file was cut at `at`."""
     before: bytes
     """What stood there, or behind the cut."""
+    fate: _Fate = _Fate.CHANCE
 
 
 @dataclass(slots=True, eq=False)
@@ -40,23 +57,57 @@ class Inode:
             del self.data[size:]
 
     def sync(self) -> None:
-        self.unsynced.clear()
+        if self.has_dropped:
+            self._settle(lambda _: _Fate.KEPT)
+        else:
+            self.unsynced.clear()
+
+    @property
+    def has_dropped(self) -> bool:
+        """Whether some of the content is not on the disk, and no sync will write it."""
+        return any(change.fate is _Fate.DROPPED for change in self.unsynced)
+
+    def fail_sync(self, random: Random) -> None:
+        """Most writes since the last sync are dropped; the file system has its own record of
+        cuts."""
+
+        def fate(change: _Write) -> _Fate:
+            is_dropped = change.data is not None and random.random() < _DROPPED_SHARE
+            return _Fate.DROPPED if is_dropped else _Fate.KEPT
+
+        self._settle(fate)
+
+    def _settle(self, fate: Callable[[_Write], _Fate]) -> None:
+        self.unsynced = [
+            change._replace(fate=fate(change)) if change.fate is _Fate.CHANCE else change
+            for change in self.unsynced
+        ]
 
     def lose_power(self, random: Random) -> None:
         changes = list(self.unsynced)
-        for at, data, before in reversed(changes):
+        for at, data, before, _ in reversed(changes):
             if data is None:
                 self.data += before
             else:
                 self.data[at : at + len(data)] = before
         self.unsynced.clear()
         survival = random.choice((0.0, 0.3, 0.7, 1.0))
-        for at, data, _ in changes:
-            if random.random() < survival:
+        for at, data, _, fate in changes:
+            if fate is _Fate.KEPT:
+                if data is None:
+                    del self.data[at:]
+                else:
+                    self._put(data, at)
+            elif fate is _Fate.CHANCE and random.random() < survival:
                 if data is None:
                     del self.data[at:]
                 else:
                     self._tear(data, at, random)
+
+    def _put(self, data: bytes, at: int) -> None:
+        if at > len(self.data):
+            self.data += bytes(at - len(self.data))
+        self.data[at : at + len(data)] = data
 
     def _tear(self, data: bytes, at: int, random: Random) -> None:
         """Write whole blocks of it, or not; now and then with a flipped bit."""

@@ -1,14 +1,17 @@
 """The disk of a machine as one process uses it, which may die in the middle of any operation."""
 
 from collections.abc import Callable
-from errno import EEXIST, ENOENT, ENOSPC, ENOTEMPTY
+from errno import EEXIST, EIO, ENOENT, ENOSPC, ENOTEMPTY
 from typing import NamedTuple
 
 from barnabas.log.errors import DirectoryLocked
 from barnabas.log.storage import Buffer, Lock
-from barnabas.sim.machine.disk import SimulatedDisk
+from barnabas.sim.machine.disk import Operation, SimulatedDisk
 from barnabas.sim.machine.inode import Directory, Inode
 from barnabas.sim.process.loop import Killed
+
+_DROPPED = 0.8
+"""How often a failed sync drops what it was to write. Otherwise the next one writes it."""
 
 
 class ProcessDisk:
@@ -46,6 +49,11 @@ class ProcessDisk:
         self._kill()
         raise Killed
 
+    def fail(self, operation: Operation, path: str) -> None:
+        """Raises OSError if the operation fails."""
+        if self.disk.errors and self.disk.error(operation, path) is not None:
+            raise OSError(EIO, "Input/output error", path)
+
     # -- names -------------------------------------------------------------------------------------
 
     def _find(self, path: str) -> Inode | Directory | None:
@@ -77,6 +85,7 @@ class ProcessDisk:
             if self.step():
                 self.die_now()
             directory, name = self._parent(path)
+            self.fail(Operation.CREATE, path)
             if self.disk.is_full:
                 raise OSError(ENOSPC, "No space left on device", path)
             directory.put(name, Inode(modified_ms=self.disk.now_ms()))
@@ -85,6 +94,7 @@ class ProcessDisk:
     def read_file(self, path: str) -> bytes:
         if self.is_dead:
             raise Killed
+        self.fail(Operation.READ, path)
         return bytes(self._node(path).data)
 
     def replace_file(
@@ -101,10 +111,12 @@ class ProcessDisk:
             self.sync_directory(path.rpartition("/")[0])
 
     def list_files(self, directory: str) -> dict[str, int]:
+        self.fail(Operation.READ, directory)
         entries = self._directory(directory).entries
         return {name: len(one.data) for name, one in entries.items() if isinstance(one, Inode)}
 
     def list_directories(self, directory: str) -> list[str]:
+        self.fail(Operation.READ, directory)
         entries = self._directory(directory).entries
         return [name for name, entry in entries.items() if isinstance(entry, Directory)]
 
@@ -114,6 +126,7 @@ class ProcessDisk:
             entry = directory.entries.get(name)
             if entry is None:
                 self.step()
+                self.fail(Operation.CREATE, path)
                 entry = Directory()
                 directory.put(name, entry)
             if not isinstance(entry, Directory):
@@ -122,11 +135,13 @@ class ProcessDisk:
 
     def sync_directory(self, path: str) -> None:
         dying = self.step()
+        self.fail(Operation.SYNC, path)
         self._directory(path).sync()
         if dying:
             self.die_now()
 
     def exists(self, path: str) -> bool:
+        self.fail(Operation.READ, path)
         return self._find(path) is not None
 
     def modified_ms(self, path: str) -> int:
@@ -134,6 +149,7 @@ class ProcessDisk:
 
     def rename(self, path: str, new_path: str) -> None:
         dying = self.step()
+        self.fail(Operation.WRITE, path)
         directory, name = self._parent(path)
         if name not in directory.entries:
             raise FileNotFoundError(ENOENT, "No such file", path)
@@ -149,6 +165,7 @@ class ProcessDisk:
 
     def unlink(self, path: str) -> None:
         dying = self.step()
+        self.fail(Operation.WRITE, path)
         if isinstance(self._find(path), Inode):
             directory, name = self._parent(path)
             directory.take(name)
@@ -158,6 +175,7 @@ class ProcessDisk:
 
     def remove_directory(self, path: str) -> None:
         self.step()
+        self.fail(Operation.WRITE, path)
         entry = self._find(path)
         if isinstance(entry, Directory):
             if entry.entries:
@@ -199,6 +217,7 @@ class SimulatedFile:
     def read(self, size: int, at: int) -> bytes:
         if self._disk.is_dead:
             raise Killed
+        self._disk.fail(Operation.READ, self._path)
         return bytes(self._node.data[at : at + size])
 
     def write(self, data: Buffer, at: int) -> None:
@@ -206,13 +225,17 @@ class SimulatedFile:
         dying = process.step()
         disk, node = process.disk, self._node
         written = bytes(data)
-        is_refused = disk.is_full and at + len(written) > len(node.data)
+        has_no_room = disk.is_full and at + len(written) > len(node.data)
+        has_failed = bool(disk.errors) and disk.error(Operation.WRITE, self._path) is not None
+        is_refused = has_no_room or has_failed
         if dying or is_refused:
             written = written[: disk.random.randint(0, len(written))]
         if at < len(node.data):
             disk.on_change(self._path)
         node.write(written, at)
         node.modified_ms = disk.now_ms()
+        if has_failed and not dying:
+            raise OSError(EIO, "Input/output error", self._path)
         if is_refused and not dying:
             raise OSError(ENOSPC, "No space left on device", self._path)
         disk.on_write(self._path, written)
@@ -221,12 +244,19 @@ class SimulatedFile:
 
     def sync(self) -> None:
         dying = self._disk.step()
+        disk = self._disk.disk
+        errors = disk.error(Operation.SYNC, self._path) if disk.errors else None
+        if errors is not None and not dying:
+            if errors.random.random() < _DROPPED:
+                self._node.fail_sync(errors.random)
+            raise OSError(EIO, "Input/output error", self._path)
         self._node.sync()
         if dying:
             self._disk.die_now()
 
     def truncate(self, size: int) -> None:
         dying = self._disk.step()
+        self._disk.fail(Operation.WRITE, self._path)
         if size < len(self._node.data):
             self._disk.disk.on_change(self._path)
         self._node.truncate(size)
