@@ -26,7 +26,7 @@ from tests.hostile.onlooker import Onlooker
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
-MANY = 90_000
+MANY = 39_000
 TOO_MANY = 150_000
 
 
@@ -70,8 +70,7 @@ def test_large_requests_are_answered_and_nobody_waits_for_it(
     for request in _large(MANY):
         with Onlooker(broker) as onlooker:
             client.ask(request)
-        # What takes a second and more as a whole is done in slices. The longest one is decoding,
-        # about 0.2 s.
+        # What takes a second and more as a whole is done in slices, and decoded in a thread.
         assert onlooker.longest_wait_s < 1.0, type(request).__name__
 
 
@@ -146,7 +145,7 @@ def test_a_large_request_without_records_ends_the_connection(
 
 def test_naming_something_large_again_and_again_does_not_multiply_it(client: RawClient) -> None:
     create_topic(client, "wide", 1000)
-    named = [MetadataRequestTopic(name="wide")] * 50_000
+    named = [MetadataRequestTopic(name="wide")] * 39_000
     (topic,) = client.ask(MetadataRequest(named)).topics
     assert len(topic.partitions) == 1000
     described = client.ask(DescribeConfigsRequest([DescribeConfigsResource(2, "wide")] * 1000))

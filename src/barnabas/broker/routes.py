@@ -166,18 +166,32 @@ from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 _RECORDS_BYTES = 2**31
 """For requests with records, which `socket.request.max.bytes` already limits."""
+_PRODUCED = 20_000
+"""Array elements in a Produce request, which is decoded on the event loop: ten thousand topics with
+a partition each. A producer's request of a megabyte has room for fewer batches."""
 _OF_MANY_PARTITIONS = 1_000_000
 """Array elements in requests in which a node reports all of its partitions."""
 
+_USERS = 5_000
+"""Users whose credentials one request changes, in one decision of the controller."""
+_QUOTAS = 15_000
+"""Array elements in a change of quotas, which has three for each client and is one decision."""
 _FEW = 1_000
-"""Array elements and tagged fields of a request that strangers may send: those who have not signed
-in must not keep the event loop busy."""
+"""Array elements and tagged fields of a request that names a handful of things, or that strangers
+may send: those who have not signed in must not keep the event loop busy."""
 
 
 def routes(release: Release | None = None) -> list[Route[Node]]:
     """All routes, as `release` serves them; ApiVersions answers from the same list."""
     table: list[Route[Node]] = [
-        Route(ProduceRequest, produce.handle, produce_single.handle, max_bytes=_RECORDS_BYTES),
+        Route(
+            ProduceRequest,
+            produce.handle,
+            produce_single.handle,
+            max_bytes=_RECORDS_BYTES,
+            max_elements=_PRODUCED,
+            has_records=True,
+        ),
         Route(
             FetchRequest,
             fetch.handle,
@@ -189,12 +203,12 @@ def routes(release: Release | None = None) -> list[Route[Node]]:
         Route(OffsetCommitRequest, offset_commit.handle),
         Route(OffsetFetchRequest, offset_fetch.handle),
         Route(FindCoordinatorRequest, find_coordinator.handle),
-        Route(JoinGroupRequest, join_group.handle),
+        Route(JoinGroupRequest, join_group.handle, max_elements=_FEW),
         Route(HeartbeatRequest, heartbeat.handle),
         Route(LeaveGroupRequest, leave_group.handle),
         Route(SyncGroupRequest, sync_group.handle),
         Route(DescribeGroupsRequest, describe_groups.handle),
-        Route(ListGroupsRequest, list_groups.handle),
+        Route(ListGroupsRequest, list_groups.handle, max_elements=_FEW),
         Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
         Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
         Route(CreateTopicsRequest, for_controller.handle),
@@ -211,13 +225,13 @@ def routes(release: Release | None = None) -> list[Route[Node]]:
         Route(CreateAclsRequest, for_controller.handle),
         Route(DeleteAclsRequest, for_controller.handle),
         Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
-        Route(AlterClientQuotasRequest, for_controller.handle),
-        Route(ListConfigResourcesRequest, list_config_resources.handle),
+        Route(AlterClientQuotasRequest, for_controller.handle, max_elements=_QUOTAS),
+        Route(ListConfigResourcesRequest, list_config_resources.handle, max_elements=_FEW),
         Route(GetTelemetrySubscriptionsRequest, get_telemetry_subscriptions.handle),
         Route(PushTelemetryRequest, push_telemetry.handle),
-        Route(UpdateFeaturesRequest, update_features.handle),
+        Route(UpdateFeaturesRequest, update_features.handle, max_elements=_FEW),
         Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
-        Route(AlterUserScramCredentialsRequest, for_controller.handle),
+        Route(AlterUserScramCredentialsRequest, for_controller.handle, max_elements=_USERS),
         Route(CreateDelegationTokenRequest, delegation_tokens.handle),
         Route(RenewDelegationTokenRequest, delegation_tokens.handle),
         Route(ExpireDelegationTokenRequest, delegation_tokens.handle),
@@ -229,10 +243,25 @@ def routes(release: Release | None = None) -> list[Route[Node]]:
         Route(DescribeClusterRequest, describe_cluster.handle, max_elements=_FEW),
         Route(DescribeProducersRequest, describe_producers.handle),
         Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
-        Route(VoteRequest, vote.handle, peers_only=peers_only.CANDIDATE),
-        Route(BeginQuorumEpochRequest, begin_quorum_epoch.handle, peers_only=peers_only.NEW_LEADER),
-        Route(EndQuorumEpochRequest, end_quorum_epoch.handle, peers_only=peers_only.FORMER_LEADER),
-        Route(FetchSnapshotRequest, fetch_snapshot.handle, peers_only=peers_only.REPLICA),
+        Route(VoteRequest, vote.handle, max_elements=_FEW, peers_only=peers_only.CANDIDATE),
+        Route(
+            BeginQuorumEpochRequest,
+            begin_quorum_epoch.handle,
+            max_elements=_FEW,
+            peers_only=peers_only.NEW_LEADER,
+        ),
+        Route(
+            EndQuorumEpochRequest,
+            end_quorum_epoch.handle,
+            max_elements=_FEW,
+            peers_only=peers_only.FORMER_LEADER,
+        ),
+        Route(
+            FetchSnapshotRequest,
+            fetch_snapshot.handle,
+            max_elements=_FEW,
+            peers_only=peers_only.REPLICA,
+        ),
         Route(DescribeQuorumRequest, describe_quorum.handle, max_elements=_FEW),
         Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
         Route(
@@ -251,7 +280,7 @@ def routes(release: Release | None = None) -> list[Route[Node]]:
         ),
         Route(SaslHandshakeRequest, sasl_handshake.handle, max_elements=_FEW),
         Route(SaslAuthenticateRequest, sasl_authenticate.handle, max_elements=_FEW),
-        Route(AddRaftVoterRequest, add_raft_voter.handle),
+        Route(AddRaftVoterRequest, add_raft_voter.handle, max_elements=_FEW),
         Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
         Route(
             AlterPartitionRequest,
@@ -271,27 +300,32 @@ def routes(release: Release | None = None) -> list[Route[Node]]:
         Route(
             InitializeShareGroupStateRequest,
             initialize_share_group_state.handle,
+            max_elements=_FEW,
             peers_only=peers_only.SHARE_STATE,
         ),
         Route(
             ReadShareGroupStateRequest,
             read_share_group_state.handle,
+            max_elements=_FEW,
             peers_only=peers_only.SHARE_STATE,
         ),
         Route(
             WriteShareGroupStateRequest,
             write_share_group_state.handle,
+            max_elements=_FEW,
             max_peer_elements=_OF_MANY_PARTITIONS,
             peers_only=peers_only.SHARE_STATE,
         ),
         Route(
             DeleteShareGroupStateRequest,
             delete_share_group_state.handle,
+            max_elements=_FEW,
             peers_only=peers_only.SHARE_STATE,
         ),
         Route(
             ReadShareGroupStateSummaryRequest,
             read_share_group_state_summary.handle,
+            max_elements=_FEW,
             peers_only=peers_only.SHARE_STATE,
         ),
         Route(DescribeShareGroupOffsetsRequest, describe_share_group_offsets.handle),

@@ -97,7 +97,9 @@ class Server:
         self.node = node = Node(config, self.data, self._environment, self._failed, secret, tls)
         node.cluster.advertised = _endpoints(config, ports)
         kind = MeasuredDispatcher if metrics_sockets else Dispatcher
-        dispatcher: Dispatcher[Node] = kind(node, _routes(node), node.request_errors)
+        dispatcher: Dispatcher[Node] = kind(
+            node, _routes(node), node.request_errors, node.threads.decode
+        )
         gate = StartupGate(loop, dispatcher.dispatch, node.connections)
         if isinstance(dispatcher, MeasuredDispatcher):
             self._metrics = MetricsListener(node, dispatcher.times, gate)

@@ -1,6 +1,8 @@
 """Frames straight to the dispatcher of a node in this process, without a socket in between."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,11 @@ from barnabas.broker.node import Node
 from barnabas.broker.routes import routes
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
-from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -128,6 +134,57 @@ def test_a_changed_byte_is_an_answer_or_an_error(
         refused = str(error)
     assert "internal error" not in refused
     assert sum(ends(local_node)) - before in ((0,) if refused else (0, 1))
+
+
+# -- large requests --------------------------------------------------------------------------------
+
+
+class Decoder(ThreadPoolExecutor):
+    """One thread; whether it was used is noted."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.used = 0
+
+    def submit(self, *arguments: Any, **named: Any) -> Any:
+        self.used += 1
+        return super().submit(*arguments, **named)
+
+
+@pytest.mark.parametrize(("count", "used"), [(100, 0), (5000, 1)])
+def test_a_large_request_is_decoded_in_a_thread(local_node: Node, count: int, used: int) -> None:
+    names = [MetadataRequestTopic(name=f"unknown-{number}") for number in range(count)]
+    frame = bytearray(b"".join(encode_request(MetadataRequest(names), 9, 7, "me"))[4:])
+
+    async def ask(decoder: Decoder) -> list[Any]:
+        dispatcher = Dispatcher(local_node, routes(), decoder=decoder)
+        connection: Any = Connection(dispatcher.dispatch, local_node.connections)
+        answer = dispatcher.dispatch(memoryview(frame), connection)
+        frame[:] = bytes(len(frame))  # the receive buffer is used again
+        return await answer if isinstance(answer, asyncio.Future) else answer or []
+
+    with Decoder() as decoder:
+        answer = b"".join(local_node.loop.run_until_complete(ask(decoder)))
+        assert decoder.used == used
+    assert len(decode_response(answer[4:], MetadataResponse, 9).topics) == count
+
+
+def test_a_large_request_that_is_malformed_ends_the_connection(local_node: Node) -> None:
+    names = [MetadataRequestTopic(name="t")] * 40_001
+    frame = bytearray(b"".join(encode_request(MetadataRequest(names), 9, 7, "me"))[4:])
+    refused: list[str] = []
+    connection: Any = SimpleNamespace(peer=None, client_host="test", refuse=refused.append)
+
+    async def ask(decoder: Decoder) -> None:
+        dispatcher = Dispatcher(local_node, routes(), decoder=decoder)
+        answer = dispatcher.dispatch(memoryview(frame), connection)
+        assert isinstance(answer, asyncio.Future)
+        with pytest.raises(WireError):
+            await answer
+
+    with Decoder() as decoder:
+        local_node.loop.run_until_complete(ask(decoder))
+    assert refused == ["the message holds too many array elements or tagged fields"]
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -84,11 +84,6 @@ def nodes_only(_: Needs, request: Any, __: RequestAccess, ___: RequestContext) -
     return refusal
 
 
-MAX_ELEMENTS = 40_000
-"""Array elements in one request of a client: each may be a name to be judged, which takes up to ten
-microseconds of the event loop."""
-
-
 def guarded(route: Route[NodeT], guard: Guard) -> Route[NodeT]:
     """The route with a guard before its handler, and without its short cut."""
     handle = route.handle
@@ -105,8 +100,7 @@ def guarded(route: Route[NodeT], guard: Guard) -> Route[NodeT]:
             return verdict
         return _finished(handle(node, verdict.request, context), verdict.finish)
 
-    max_elements = min(route.max_elements, MAX_ELEMENTS)
-    return replace(route, handle=checked, handle_in_place=None, max_elements=max_elements)
+    return replace(route, handle=checked, handle_in_place=None)
 
 
 def _finished(outcome: Outcome, finish: Callable[[Any], Response]) -> Outcome:

@@ -3,13 +3,14 @@
 With a share group the states of its partitions are deleted too, first.
 """
 
-from asyncio import Future, gather
+from asyncio import Future, gather, sleep
 from collections import defaultdict
 from typing import Any, Protocol
 
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import SLICE
 from barnabas.broker.share.group_states import GroupStates
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.delete_groups import (
@@ -17,6 +18,9 @@ from barnabas.wire.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
+
+_MANY = 100
+"""Groups of one shard: deciding more takes milliseconds, and a request may be for all shards."""
 
 
 class Needs(Protocol):
@@ -31,7 +35,9 @@ async def handle(
 ) -> DeleteGroupsResponse:
     results: list[DeletableGroupResult] = []
     by_shard: defaultdict[GroupCoordinatorShard, list[str]] = defaultdict(list)
-    for group_id in request.groups_names:
+    for count, group_id in enumerate(request.groups_names, 1):
+        if not count % SLICE:
+            await sleep(0)
         shard = node.groups.find(group_id)
         if isinstance(shard, ErrorCode):
             results.append(DeletableGroupResult(group_id, shard))
@@ -39,7 +45,11 @@ async def handle(
             results += await _delete_share_group(node, shard, group_id)
         else:
             by_shard[shard].append(group_id)
-    decided = [_delete(shard, ids) for shard, ids in by_shard.items()]
+    decided: list[Future[Any]] = []
+    for shard, ids in by_shard.items():
+        decided.append(_delete(shard, ids))
+        if len(ids) > _MANY:
+            await sleep(0)
     responses: list[DeleteGroupsResponse] = await gather(*decided)
     return DeleteGroupsResponse(
         results=results + [result for response in responses for result in response.results]

@@ -5,8 +5,9 @@ table, so nothing is advertised that is not served.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, get_running_loop
+from asyncio import AbstractEventLoop, Future, get_running_loop, shield
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -58,11 +59,16 @@ Outcome = (
 )
 """A response, a future of one, one that is built in slices, or none (a produce with acks=0)."""
 
-MAX_ELEMENTS = 100_000
-"""Array elements in one request: decoding this many blocks the event loop for a tenth of a second.
-Ten thousand topics with some settings each stay below it."""
+MAX_ELEMENTS = 40_000
+"""Array elements and tagged fields in one request: ten thousand topics with three settings each
+stay below it, and so do all partitions that a node can have."""
 MAX_BYTES = 16 << 20
 """The size of a request that carries no records."""
+_DECODED_HERE_BYTES = 32 * 1024
+"""A larger request of a client without records is decoded in a thread: this many bytes may be
+five thousand array elements, and decoding those takes ten milliseconds."""
+_MAX_DECODING_BYTES = 64 << 20
+"""Requests that wait for that thread, all together; further ones are refused."""
 
 
 @dataclass(slots=True)
@@ -114,10 +120,13 @@ class Route(Generic[NodeT]):
     returns None, with nothing done, to have it handled the ordinary way."""
     max_bytes: int = MAX_BYTES
     max_elements: int = MAX_ELEMENTS
-    max_peer_elements: int = MAX_ELEMENTS
+    max_peer_elements: int = 100_000
     """The limit for requests of nodes, which report all of their partitions."""
     peers_only: PeerAuthorization | None = None
     """Which requests of this API only nodes of the cluster may send."""
+    has_records: bool = False
+    """Whether its size says nothing about the time that decoding takes, since records are not
+    decoded. Such requests of a connection may overlap, and must be handled as they arrive."""
     newest_version: int | None = None
     """The newest that is served, if that is not the newest there is."""
 
@@ -143,23 +152,26 @@ class Dispatcher(Generic[NodeT]):
         node: NodeT,
         routes: Sequence[Route[NodeT]],
         errors: RequestErrors | None = None,
+        decoder: Executor | None = None,
     ) -> None:
-        """Errors in answers are counted in `errors`."""
+        """Errors in answers are counted in `errors`. Large requests are decoded by `decoder`."""
         self._node = node
+        self._decoder = decoder
+        self._decoding_bytes = 0
         self._on_errors = None if errors is None else errors.add
         self._in_place = {
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place
         }
+        self._handlers = {route.api_key: (route.handle, route.peers_only) for route in routes}
         self._routes = {
             route.api_key: (
                 route.request_type,
-                route.handle,
                 route.min_version,
                 route.max_version,
                 route.max_bytes,
                 route.max_elements,
                 route.max_peer_elements,
-                route.peers_only,
+                route.has_records,
             )
             for route in routes
         }
@@ -198,27 +210,76 @@ class Dispatcher(Generic[NodeT]):
             raise WireError(f"API {header.api_key} is not served")
         (
             request_type,
-            handle,
             min_version,
             max_version,
             max_bytes,
             max_elements,
             max_peer_elements,
-            peers_only,
+            has_records,
         ) = route
         r.elements_left = max_elements if connection.peer is None else max_peer_elements
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
         if r.end > max_bytes:
             raise WireError(f"{request_type.__name__} has {r.end} bytes, the limit is {max_bytes}")
+        if r.end > _DECODED_HERE_BYTES and not has_records and connection.peer is None:
+            decoder = self._decoder
+            if decoder is not None:
+                context = RequestContext(header, connection, quota)
+                return self._decoded_in_thread(decoder, r, request_type, context)
         request = decode_request(r, request_type, version)
+        return self._decoded(request, RequestContext(header, connection, quota))
+
+    def _decoded_in_thread(
+        self,
+        decoder: Executor,
+        r: Reader,
+        request_type: type[Request[Any]],
+        context: RequestContext,
+    ) -> Future[Answer]:
+        """Handle a large request later: decoding it here would keep all others waiting.
+
+        Only clients: the requests of a node may overlap, and must be handled as they arrive.
+        """
+        size = r.end
+        if self._decoding_bytes + size > _MAX_DECODING_BYTES:
+            raise WireError(f"{self._decoding_bytes} bytes of large requests wait already")
+        r.buffer = bytes(r.buffer)  # the frame is a view into the receive buffer
+        self._decoding_bytes += size
+        loop = get_running_loop()
+        decoding = loop.run_in_executor(
+            decoder, decode_request, r, request_type, context.header.api_version
+        )
+
+        def decoded(_: Future[Any]) -> None:
+            self._decoding_bytes -= size
+
+        decoding.add_done_callback(decoded)
+        return loop.create_task(self._when_decoded(decoding, context))
+
+    async def _when_decoded(self, decoding: Future[Any], context: RequestContext) -> Answer:
+        try:
+            request = await shield(decoding)
+            answer = self._decoded(request, context)
+        except WireError as error:
+            context.connection.refuse(str(error))
+            raise
+        except Exception as error:
+            context.connection.refuse(str(internal_error(context.connection, error)))
+            raise
+        return await answer if isinstance(answer, Future) else answer
+
+    def _decoded(self, request: Request[Any], context: RequestContext) -> Answer | Future[Answer]:
+        header, connection, quota = context.header, context.connection, context.quota
+        version = header.api_version
+        handle, peers_only = self._handlers[header.api_key]
         if peers_only is not None:
             sender_id = peers_only.sender(request, version)
             if sender_id != ANY_CLIENT and not peers_only.may_send(connection.peer, sender_id):
                 refusal = peers_only.refuse(request)
                 return encode_response(refusal, version, header.correlation_id, self._on_errors)
         on_errors = self._on_errors
-        outcome = handle(self._node, request, RequestContext(header, connection, quota))
+        outcome = handle(self._node, request, context)
         if outcome is None:
             return None
         if isinstance(outcome, Response):

@@ -9,6 +9,7 @@ Without `metrics.listeners` a node has the plain `Dispatcher`, which measures no
 
 from asyncio import Future
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from time import perf_counter
 
 from barnabas.broker.net.connection import Answer, Connection
@@ -25,8 +26,9 @@ class MeasuredDispatcher(Dispatcher[NodeT]):
         node: NodeT,
         routes: Sequence[Route[NodeT]],
         errors: RequestErrors | None = None,
+        decoder: Executor | None = None,
     ) -> None:
-        super().__init__(node, routes, errors)
+        super().__init__(node, routes, errors, decoder)
         self._plain = super().dispatch
         self.times = AllRequestTimes(route.request_type for route in routes)
         self._by_key = self.times.by_key

@@ -20,10 +20,12 @@ class NodeThreads:
         self.disk = pool(2, "disk")
         self.flush = pool(4, "flush")
         self.metadata = pool(1, "metadata")
+        self.decode = pool(1, "decode")
         self.compactor = process()
         self.compress = pool(2 if cpus is None or cpus >= _ENOUGH_CPUS else 1, "compress")
 
     def close(self) -> None:
         """Wait for all work, and end the threads and the process."""
-        for each in (self.compactor, self.compress, self.flush, self.disk, self.metadata):
+        pools = (self.compactor, self.compress, self.decode, self.flush, self.disk, self.metadata)
+        for each in pools:
             each.shutdown(wait=True)
