@@ -46,6 +46,7 @@ from tests.sim import (
     compaction_variants,
     consumer_group_variants,
     copies_variants,
+    cut_variants,
     deletion_variants,
     log_variants,
     rare_variants,
@@ -421,10 +422,11 @@ VARIANTS: dict[str, Variant] = {
     **deletion_variants.VARIANTS,
     **reused_name_variants.VARIANTS,
     **compaction_variants.VARIANTS,
+    **cut_variants.VARIANTS,
 }
 
 
-_ADDED = ("_DELETIONS", "_REUSED_NAMES", "_COMPACTIONS")
+_ADDED = ("_DELETIONS", "_REUSED_NAMES", "_COMPACTIONS", "_LONG_CUTS")
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 
 

@@ -8,6 +8,7 @@ from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.cluster import Cluster, overheard
 from barnabas.sim.faults.faults import Faults
+from barnabas.sim.faults.long_cuts import LongCuts
 from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
@@ -37,6 +38,8 @@ _COMPACTIONS = 0.1
 """The share in which there is a compacted topic."""
 _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
+_LONG_CUTS = 0.1
+"""The share in which a cut lasts longer than sessions, leases and timeouts."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
 _METADATA_SNAPSHOTS = 0.2
@@ -116,6 +119,11 @@ class Run:
         if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
             self._releases = Releases(self.cluster)
 
+        self._long_cuts: LongCuts | None = None
+        if self.simulator.source("has long cuts").random() < _LONG_CUTS:
+            self._long_cuts = LongCuts(self.cluster)
+            self._groups += self._long_cuts.groups
+
         if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
             for machine in self.cluster.machines.values():
                 machine.snapshot_records = _SNAPSHOT_RECORDS
@@ -136,7 +144,10 @@ class Run:
         self.faults.begin()
         if self._releases is not None:
             self._releases.begin()
-        self.simulator.run_until(self.simulator.now_us + self.profile.faulty_ms * 1000)
+        faulty_ms = self.profile.faulty_ms
+        if self._long_cuts is not None:
+            faulty_ms = max(faulty_ms, self._long_cuts.begin(self._places("t")))
+        self.simulator.run_until(self.simulator.now_us + faulty_ms * 1000)
         self.faults.end()
         if self._releases is not None:
             self._releases.end()

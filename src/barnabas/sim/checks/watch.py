@@ -277,6 +277,9 @@ class Watch:
         log.keeps_tombstones = partition.topic in self._keeping_tombstones
         return log
 
+    def committed_end(self, place: Place) -> int:
+        return self.committed_logs[self.guarantee.topic_id(place.topic), place.partition].end_offset
+
     def compacted_log(self, place: Place) -> CompactedLog:
         """What is committed there."""
         return self._compacted_logs[self.guarantee.topic_id(place.topic), place.partition]

@@ -15,6 +15,7 @@ member                   a member of a consumer group of the classic protocol
 compaction_workload      a compacted topic with a few keys
 deletion_workload        a topic whose oldest records are deleted meanwhile
 reused_name              a topic that is deleted and created again meanwhile
+pinned_reader            a consumer on one side of a long cut
 consumer, producer       plain clients of given partitions
 administrator            topics, reassignments, elections
 """
