@@ -43,8 +43,10 @@ from barnabas.sim.profile import NOTICED, SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import (
     client_variants,
+    compaction_variants,
     consumer_group_variants,
     copies_variants,
+    cut_variants,
     deletion_variants,
     log_variants,
     rare_variants,
@@ -419,10 +421,12 @@ VARIANTS: dict[str, Variant] = {
     **client_variants.VARIANTS,
     **deletion_variants.VARIANTS,
     **reused_name_variants.VARIANTS,
+    **compaction_variants.VARIANTS,
+    **cut_variants.VARIANTS,
 }
 
 
-_ADDED = ("_DELETIONS", "_REUSED_NAMES")
+_ADDED = ("_DELETIONS", "_REUSED_NAMES", "_COMPACTIONS", "_LONG_CUTS")
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 
 

@@ -8,11 +8,13 @@ from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.cluster import Cluster, overheard
 from barnabas.sim.faults.faults import Faults
+from barnabas.sim.faults.long_cuts import LongCuts
 from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
-from barnabas.sim.workloads import deletion_workload, reused_name
+from barnabas.sim.workloads import compaction_workload, deletion_workload, reused_name
 from barnabas.sim.workloads.administrator import Administrator
+from barnabas.sim.workloads.compaction_workload import CompactionWorkload
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.deletion_workload import DeletionWorkload
@@ -32,8 +34,12 @@ _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
 _DELETIONS = 0.12
 """The share in which there is a topic whose oldest records are deleted."""
+_COMPACTIONS = 0.1
+"""The share in which there is a compacted topic."""
 _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
+_LONG_CUTS = 0.1
+"""The share in which a cut lasts longer than sessions, leases and timeouts."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
 _METADATA_SNAPSHOTS = 0.2
@@ -102,6 +108,7 @@ class Run:
         self._consumer_group: ConsumerGroupWorkload | None = None
         self._share_group: ShareWorkload | None = None
         self._deletions: DeletionWorkload | None = None
+        self._compactions: CompactionWorkload | None = None
         self._reused_name: ReusedNameWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
@@ -112,6 +119,11 @@ class Run:
         if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
             self._releases = Releases(self.cluster)
 
+        self._long_cuts: LongCuts | None = None
+        if self.simulator.source("has long cuts").random() < _LONG_CUTS:
+            self._long_cuts = LongCuts(self.cluster)
+            self._groups += self._long_cuts.groups
+
         if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
             for machine in self.cluster.machines.values():
                 machine.snapshot_records = _SNAPSHOT_RECORDS
@@ -120,6 +132,11 @@ class Run:
         if self._has_deletions:
             for machine in self.cluster.machines.values():
                 machine.properties |= deletion_workload.SETTINGS
+        self._compacting = self.simulator.source("compactions")
+        self._has_compactions = self._compacting.random() < _COMPACTIONS
+        if self._has_compactions:
+            for machine in self.cluster.machines.values():
+                machine.properties |= compaction_workload.SETTINGS
 
     def play(self) -> None:
         self._bring_up()
@@ -127,7 +144,10 @@ class Run:
         self.faults.begin()
         if self._releases is not None:
             self._releases.begin()
-        self.simulator.run_until(self.simulator.now_us + self.profile.faulty_ms * 1000)
+        faulty_ms = self.profile.faulty_ms
+        if self._long_cuts is not None:
+            faulty_ms = max(faulty_ms, self._long_cuts.begin(self._places("t")))
+        self.simulator.run_until(self.simulator.now_us + faulty_ms * 1000)
         self.faults.end()
         if self._releases is not None:
             self._releases.end()
@@ -161,6 +181,8 @@ class Run:
             client.run(self.administrator.create_topic("out", partitions, configs))
         if self._has_deletions:
             client.run(self._create_short_topic(configs))
+        if self._has_compactions:
+            client.run(self._create_compacted_topic(configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
 
@@ -170,6 +192,16 @@ class Run:
         self.cluster.watch.deleted.topics.add(deletion_workload.TOPIC)
         partitions = random.choice((1, 2))
         await self.administrator.create_topic(deletion_workload.TOPIC, partitions, configs)
+
+    async def _create_compacted_topic(self, configs: dict[str, str]) -> None:
+        random = self._compacting
+        configs = configs | compaction_workload.draw_configs(random)
+        keeps_tombstones = compaction_workload.keeps_tombstones(configs)
+        self.cluster.watch.expect_compaction(
+            compaction_workload.TOPIC, keeps_tombstones=keeps_tombstones
+        )
+        partitions = random.choice((1, 2))
+        await self.administrator.create_topic(compaction_workload.TOPIC, partitions, configs)
 
     def _places(self, topic: str) -> list[Place]:
         return [place for place in self.administrator.places if place.topic == topic]
@@ -194,6 +226,10 @@ class Run:
             places_of_short = self._places(deletion_workload.TOPIC)
             self._deletions = DeletionWorkload(self.cluster, places_of_short)
             self._deletions.begin()
+        if self._has_compactions:
+            places_of_compacted = self._places(compaction_workload.TOPIC)
+            self._compactions = CompactionWorkload(self.cluster, places_of_compacted)
+            self._compactions.begin()
         if self.simulator.source("reused name").random() < _REUSED_NAMES:
             configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
             self._reused_name = ReusedNameWorkload(self.cluster, configs)
@@ -236,6 +272,9 @@ class Run:
         if self._deletions is not None:
             for place in self._places(deletion_workload.TOPIC):
                 judge.run(self._deletions.judge(judge, place))
+        if self._compactions is not None:
+            for place in self._places(compaction_workload.TOPIC):
+                judge.run(self._compactions.judge(judge, place))
         if self._reused_name is not None:
             judge.run(self._reused_name.judge(judge))
         if guarantee.waiting:

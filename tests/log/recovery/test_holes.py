@@ -437,6 +437,33 @@ def test_compaction_leaves_no_hole(has_state: bool) -> None:
         again.abandon()
 
 
+def test_a_segment_behind_what_is_compacted_is_missed() -> None:
+    """It was finished and not compacted yet, and no state lists it."""
+    from tests.log.batches import batch
+
+    config = LogConfig(
+        segment_bytes=300, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0
+    )
+    disk = MemoryDisk()
+    log = opened(disk, config=config)
+
+    def append(numbers: range) -> None:
+        for number in numbers:
+            log.append(*batch([(number, b"%d" % (number % 2), value(number))]), 0, 0)
+
+    append(range(12))
+    assert compacted(log, disk, 0)
+    compacted_end = log.segment_infos()[-1].base_offset
+    append(range(12, 18))
+    lost, following = [
+        info.base_offset for info in log.segment_infos() if info.base_offset >= compacted_end
+    ][:2]
+    log.abandon()
+    delete(disk, next(path for path in segments(disk) if base_of(path) == lost))
+    again = opened(disk, config=config)
+    assert [(each.start, each.end) for each in again.lost_ranges] == [(lost, following)]
+
+
 DAMAGE = st.tuples(
     st.sampled_from(["truncate", "delete", "flip"]), st.integers(0, 5), st.integers(0, 499)
 )

@@ -53,5 +53,13 @@ def test_gaps() -> None:
     assert inventory.explains_gap(20, 28, 30), "a compaction was about to replace it"
     assert not inventory.explains_gap(30, 38, 40), "it is not listed"
     assert inventory.explains_gap(30, 38, 40 + 2**31), "wider than a segment"
-    compacted = Inventory(files({30: 50}), segments, 31)
+    compacted = Inventory(files({30: 50}), segments, 39)
     assert compacted.explains_gap(30, 38, 40), "compaction leaves gaps"
+    compacted = Inventory(files({30: 50}), segments, 38)
+    assert not compacted.explains_gap(30, 38, 40), "but none behind what it has compacted"
+
+
+def test_a_segment_that_was_there_is_missed_behind_one_that_was_to_be_replaced() -> None:
+    segments = state(SegmentState.to_be_scanned(0))._replace(untrusted=frozenset({10}))
+    inventory = Inventory(files({0: 100, 20: 50}), segments, 0)
+    assert not inventory.explains_gap(0, 10, 20)

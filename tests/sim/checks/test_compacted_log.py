@@ -29,8 +29,17 @@ def batch(offset: int, key: bytes, value: Value, *, producer_id: int = -1) -> St
 COMMITTED = [*batch(0, b"a", b"1"), *batch(1, b"b", b"1"), *batch(2, b"a", b"2")]
 
 
-def compare(stored: Stored, committed: Stored = COMMITTED, *, end: int = 3) -> None:
+def compare(
+    stored: Stored,
+    committed: Stored = COMMITTED,
+    *,
+    end: int = 3,
+    finished: int = 9,
+    keeps_tombstones: bool = False,
+) -> None:
     log = CompactedLog()
+    log.keeps_tombstones = keeps_tombstones
+    log.finished(finished)
     for header, data in committed:
         log.add(header, data)
     log.check("t-0", stored, 0, end, whole=True)
@@ -71,3 +80,29 @@ def test_the_order_stays() -> None:
 )
 def test_tombstones_and_records_of_transactions_may_go(newest: Stored) -> None:
     compare([*batch(2, b"a", b"2")], [*COMMITTED, *newest], end=4)
+
+
+def test_tombstones_whose_time_is_not_over_stay() -> None:
+    with pytest.raises(Violation, match="lacks 3, the newest value of b'b'"):
+        compare(
+            [*batch(2, b"a", b"2")],
+            [*COMMITTED, *batch(3, b"b", None)],
+            end=4,
+            keeps_tombstones=True,
+        )
+
+
+def test_behind_the_finished_segments_everything_stays() -> None:
+    stored = [*batch(1, b"b", b"1"), *batch(2, b"a", b"2")]
+    compare(stored, finished=1)
+    with pytest.raises(Violation, match="lacks 0, and only what is below 0 can be compacted"):
+        compare(stored, finished=0)
+
+
+def test_a_key_is_replaced_where_its_newest_record_is() -> None:
+    log = CompactedLog()
+    for header, data in COMMITTED:
+        log.add(header, data)
+    assert log.is_replaced_behind(b"a", 2)
+    assert not log.is_replaced_behind(b"a", 3)
+    assert not log.is_replaced_behind(b"c", 0)

@@ -16,7 +16,7 @@ class Inventory:
     def __init__(
         self, listing: dict[str, int], state: LogState | None, gaps_upto_offset: int
     ) -> None:
-        """Compaction may have left gaps behind segments that begin before `gaps_upto_offset`."""
+        """Compaction may have left gaps that begin before `gaps_upto_offset`."""
         numbers = ((offset_in(name, LOG_SUFFIX), size) for name, size in listing.items())
         self.sizes = {number: size for number, size in numbers if number is not None}
         self.base_offsets = sorted(self.sizes)
@@ -48,14 +48,14 @@ class Inventory:
         `previous` and `base_offset` are their base offsets.
         """
         # A follower begins a segment behind a gap only if that is wider than any segment.
-        if not 0 < base_offset - end <= MAX_OFFSETS or previous < self._gaps_upto_offset:
+        if not 0 < base_offset - end <= MAX_OFFSETS or end < self._gaps_upto_offset:
             return True
         listed = self.listed.get(previous)
         if listed is None:
             return False
-        if listed.size < 0:
-            return True  # a compaction was about to replace it
         if any(end <= each < base_offset for each in self._untrusted):
             return False  # a segment was there that is not listed
+        if listed.size < 0:
+            return True  # a compaction was about to replace it
         # The gap was there when the state was written; a loss since then shows elsewhere.
         return self.is_trusted(previous) and base_offset in self.listed

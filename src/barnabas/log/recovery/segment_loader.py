@@ -15,6 +15,10 @@ class SegmentLoader:
     def __init__(self, listing: dict[str, int], epochs: LeaderEpochs, *, power_lost: bool) -> None:
         self._listing = listing
         self._epochs = epochs
+        self._known_epochs = epochs.entries()
+        """As the state has them."""
+        self._end_offset = 0
+        """Of the batches so far."""
         self._power_lost = power_lost
         self.first_scanned: int | None = None
         """Base offset of the first segment that was not trusted."""
@@ -30,6 +34,7 @@ class SegmentLoader:
         if self.first_scanned is not None:
             for _, header in segment.headers(0):
                 self._note_epoch(header)
+        self._end_offset = segment.next_offset
         if not self._trusts_aborted(segment):
             segment.aborted.lose()
         for index, entry_size in ((segment.offsets, 8), (segment.times, 12)):
@@ -82,10 +87,18 @@ class SegmentLoader:
         return flaw
 
     def _note_epoch(self, header: BatchHeader) -> None:
+        """Compaction may have removed the first batches of an epoch: then the state knows where
+        it began. A later start would hide that another replica has diverged there.
+        """
         epoch = header.partition_leader_epoch
         if epoch < self._epochs.latest:
             self.has_falling_epochs = True
+        if epoch > self._epochs.latest and self._end_offset < header.base_offset:
+            for known, start_offset in self._known_epochs:
+                if known <= epoch and self._end_offset <= start_offset < header.base_offset:
+                    self._epochs.assign(known, start_offset)
         self._epochs.assign(epoch, header.base_offset)
+        self._end_offset = header.next_offset
 
     def note_flaw(self, flaw: str) -> None:
         """The first flaw is the one that is reported."""

@@ -4,6 +4,8 @@ Compaction rewrites batches, at another time on every replica. What is left of a
 was committed, in the same order, and the newest value of a key is never gone. Two exceptions:
 compaction removes records of aborted transactions, so the newest value must be there only if no
 transaction wrote it; and a tombstone may go when its time is over.
+
+Only finished segments below the high watermark are compacted. Behind them every record is there.
 """
 
 from collections.abc import Iterable
@@ -21,15 +23,43 @@ class CompactedLog:
     """Of one partition; told of each batch when it is committed."""
 
     def __init__(self) -> None:
+        self.keeps_tombstones = False
+        """Whether no tombstone's time is ever over."""
+        self._finished_end = 0
+        """The end of the finished and committed segments, of the replica that has most of them."""
         self._records: dict[int, _Content] = {}
+        self._newest: dict[bytes | None, int] = {}
         self._removable: set[int] = set()
         """Offsets of records that may be gone although none has replaced them."""
 
     def add(self, header: BatchHeader, batch: memoryview) -> None:
         for offset, content in _records(batch):
             self._records[offset] = content
-            if header.is_transactional or header.is_control or content[1] is None:
+            self._newest[content[0]] = offset
+            is_tombstone = content[1] is None and not self.keeps_tombstones
+            if header.is_transactional or header.is_control or is_tombstone:
                 self._removable.add(offset)
+
+    def finished(self, end: int) -> None:
+        """A replica may compact what is below `end`."""
+        self._finished_end = max(end, self._finished_end)
+
+    def is_replaced_behind(self, key: bytes, end: int) -> bool:
+        """Whether the newest record of a key is at `end` or later."""
+        return self._newest.get(key, -1) >= end
+
+    def may_be_gone(self, key: bytes) -> bool:
+        """Whether the newest record of a key is a tombstone whose time may be over."""
+        return self._newest.get(key) in self._removable
+
+    def check_gap(self, where: str, start: int, end: int) -> None:
+        """Between two records of a reader or replica that follow each other is nothing."""
+        for offset in range(max(start, self._finished_end), end):
+            if offset in self._records:
+                raise Violation(
+                    f"{where} lacks {offset}, and only what is below {self._finished_end} can be "
+                    "compacted"
+                )
 
     def check(self, where: str, stored: Stored, start: int, end: int, *, whole: bool) -> None:
         """Compare a replica's records from `start` to `end`; `whole` if its log begins there."""
@@ -44,10 +74,12 @@ class CompactedLog:
                     raise Violation(f"{where} has {content} at {offset}, but {known} was committed")
                 if offset <= newest:
                     raise Violation(f"{where} has {offset} behind {newest}")
+                self.check_gap(where, newest + 1, offset)
                 newest = offset
                 found[offset] = content
             if header.next_offset >= end:
                 break
+        self.check_gap(where, newest + 1, end)
         if whole:
             self._check_newest(where, found, end)
 

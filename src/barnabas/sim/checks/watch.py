@@ -71,7 +71,8 @@ class Watch:
     ) -> None:
         """If it `compacts`, batches of internal topics may be rewritten, with less in them."""
         self._simulator = simulator
-        self._compacts = compacts
+        self._rewritten: list[str] = sorted(INTERNAL_TOPICS) if compacts else []
+        """Topics in which batches may be replaced by others, with less in them."""
         self._machines = machines
         self._by_host = {machine.host: machine for machine in machines.values()}
         self._leaders: dict[tuple[bytes, int, int], int] = {}
@@ -83,6 +84,7 @@ class Watch:
         self._compacted_logs: defaultdict[tuple[bytes, int], CompactedLog] = defaultdict(
             CompactedLog
         )
+        self._keeping_tombstones: set[str] = set()
         self._seen: dict[Partition, Seen] = {}
         self._written: dict[tuple[str, int, int], tuple[Batch, int]] = {}
         """Batches by the partition's name in the books, offset and epoch, with the first node."""
@@ -99,6 +101,12 @@ class Watch:
         self.decisions = Decisions()
         self.replays = ReplayCheck()
         self.elections = 0
+
+    def expect_compaction(self, topic: str, *, keeps_tombstones: bool) -> None:
+        """Of a topic that clients write to."""
+        self._rewritten.append(topic)
+        if keeps_tombstones:
+            self._keeping_tombstones.add(topic)
 
     def newest_epoch(self, topic_id: bytes, index: int) -> int:
         """The newest leader epoch of a partition in which some node has led it."""
@@ -136,6 +144,8 @@ class Watch:
             self._check_partitions(node)
             for topic in self.deleted.topics:
                 self._check_starts(node, topic)
+            for topic in self._rewritten:
+                self._learn_finished(node, topic)
             self._check_changes(node)
             self.decisions.check(process.name)
             self._check_replays(node)
@@ -150,7 +160,7 @@ class Watch:
         for header, view in iter_batches(data):
             if header.is_control and machine.process is not None:
                 self.decisions.wrote(machine.process.name, directory, header, view)
-            if self._compacts and _is_internal(directory):
+            if self._may_be_rewritten(directory):
                 continue
             batch = batch_of(header)
             name = self._book_name(machine, directory)
@@ -162,6 +172,9 @@ class Watch:
                     f"{directory}: node {machine.node_id} writes {batch}, but {known} is on node "
                     f"{node_id}"
                 )
+
+    def _may_be_rewritten(self, directory: str) -> bool:
+        return directory.rpartition("/")[2].rpartition("-")[0] in self._rewritten
 
     def _book_name(self, machine: Machine, directory: str) -> str:
         """By the topic id in the directory; the log of the quorum has none."""
@@ -255,6 +268,26 @@ class Watch:
                 committed_log = self.committed_logs[partition.topic_id, partition.index]
                 self.deleted.check_start(node.node_id, partition, committed_log.end_offset)
 
+    def _learn_finished(self, node: Node, topic: str) -> None:
+        for partition in node.partitions.by_name.get(topic, ()):
+            if partition is not None and not partition.deleted:
+                segments = partition.log.segments
+                if segments:
+                    end = min(segments[-1].base_offset, partition.high_watermark)
+                    self._compacted(partition).finished(end)
+
+    def _compacted(self, partition: Partition) -> CompactedLog:
+        log = self._compacted_logs[partition.topic_id, partition.index]
+        log.keeps_tombstones = partition.topic in self._keeping_tombstones
+        return log
+
+    def committed_end(self, place: Place) -> int:
+        return self.committed_logs[self.guarantee.topic_id(place.topic), place.partition].end_offset
+
+    def compacted_log(self, place: Place) -> CompactedLog:
+        """What is committed there."""
+        return self._compacted_logs[self.guarantee.topic_id(place.topic), place.partition]
+
     def _check_changes(self, node: Node) -> None:
         """Logs that were changed below their end have what is committed as before."""
         for topic, index in self.changes.take(node.node_id):
@@ -345,7 +378,7 @@ class Watch:
                     )
                 committed_log.add(batch, partition.leader_epoch)
                 if self._is_compacted(partition):
-                    self._compacted_logs[partition.topic_id, partition.index].add(header, view)
+                    self._compacted(partition).add(header, view)
                 if partition.topic == TRANSACTION_STATE:
                     self.decisions.learn(view)
             committed_log.skip_deleted(min(end, log.log_start_offset))
@@ -366,7 +399,7 @@ class Watch:
             end = min(end, suspect_from)  # it is about to be replaced
         start = max(start, partition.log.log_start_offset)
         if self._is_compacted(partition):
-            self._compacted_logs[partition.topic_id, partition.index].check(
+            self._compacted(partition).check(
                 f"{place}: node {node.node_id}",
                 stored_batches(partition, start, end),
                 start,
@@ -395,7 +428,9 @@ class Watch:
 
     def _is_compacted(self, partition: Partition) -> bool:
         """Whether batches are rewritten, so that single records are compared."""
-        return self._compacts and "compact" in partition.log.config.cleanup_policy
+        return (
+            partition.topic in self._rewritten and "compact" in partition.log.config.cleanup_policy
+        )
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -416,7 +451,3 @@ class Watch:
                 raise Violation(
                     f"{place}: node {node.node_id} has a damaged batch at {header.base_offset}"
                 )
-
-
-def _is_internal(directory: str) -> bool:
-    return directory.rpartition("/")[2].rpartition("-")[0] in INTERNAL_TOPICS

@@ -8,7 +8,7 @@ from barnabas.sim.faults.context import FaultContext
 from barnabas.sim.faults.damage import garble_epoch, lose_directory, make_hole
 from barnabas.sim.machine.disk import SimulatedDisk
 from barnabas.sim.machine.rot import flip_bit
-from barnabas.sim.workloads import reused_name
+from barnabas.sim.workloads import compaction_workload, reused_name
 
 
 class DiskFaults:
@@ -57,8 +57,9 @@ class DiskFaults:
             key = keys.get(directory)
             if key is None or not watch.guarantee.may_rot(machine.node_id, key):
                 return False
-            if directory.rpartition("-")[0] in (*watch.deleted.topics, reused_name.TOPIC):
-                return False  # it might never be repaired: the batch may be deleted
+            topics = (*watch.deleted.topics, reused_name.TOPIC, compaction_workload.TOPIC)
+            if directory.rpartition("-")[0] in topics:
+                return False  # it might never be repaired: the batch may be deleted or rewritten
             batch = watch.committed_logs[key].by_base.get(base_offset)
             return batch is not None and (batch.crc, batch.epoch) == (crc, epoch)
 

@@ -12,8 +12,10 @@ share_member             a member of it
 consumer_group_workload  a consumer group of the newer protocol, which converges in the end
 consumer_group_member    a member of it
 member                   a member of a consumer group of the classic protocol
+compaction_workload      a compacted topic with a few keys
 deletion_workload        a topic whose oldest records are deleted meanwhile
 reused_name              a topic that is deleted and created again meanwhile
+pinned_reader            a consumer on one side of a long cut
 consumer, producer       plain clients of given partitions
 administrator            topics, reassignments, elections
 """

@@ -1,6 +1,7 @@
 """A producer that waits for all replicas and repeats what was not acknowledged."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barnabas.records.encode import encode_batch
@@ -30,6 +31,9 @@ _TRANSIENT = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
+
+
+Content = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]
 
 
 @dataclass(eq=False)
@@ -108,12 +112,16 @@ class Producer:
             client.history.sending(place, value)
         now_ms = _EPOCH_MS + client.simulator.now_us // 1000
         batch = encode_batch(
-            [(now_ms, None, value, ()) for value in values],
+            [(now_ms, *self._content(value)) for value in values],
             producer_id=self._producer_id,
             producer_epoch=0 if self._idempotent else -1,
             base_sequence=number if self._idempotent else -1,
         )
         return _Batch(values, bytes(batch))
+
+    def _content(self, name: bytes) -> Content:
+        """Key, value and headers of the record with this name."""
+        return None, name, ()
 
     async def _send(self, place: Place, batches: list[_Batch]) -> list[_Batch]:
         """Send them one behind the other; returns those that are still to be acknowledged."""
