@@ -41,6 +41,7 @@ from barnabas.broker.net.peers import Peers, peer_client_id
 from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.net.sign_in.sign_ins import SignIns
+from barnabas.broker.quorum.catch_up import has_caught_up
 from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.quotas.client_quotas import ClientQuotas
@@ -316,7 +317,11 @@ class Node:
         )
         self.share_group_states = GroupStates(loop, self.groups, self.share_states)
         self.share_partitions = SharePartitions(
-            loop, clock, self.share_states, ShareSettingsReader(config, self.image)
+            loop,
+            clock,
+            self.share_states,
+            ShareSettingsReader(config, self.image),
+            lambda: has_caught_up(self.quorum),
         )
         self.share_sessions = ShareSessions(
             lambda: config.shares.max_sessions,

@@ -27,17 +27,22 @@ async def catch_up(quorum: Quorum) -> None:
     The change is made in any case. So a node that can't catch up says so in its log, and the
     client gets its answer.
     """
+    if not await has_caught_up(quorum):
+        logger.warning(
+            "a change was made that this node has not replayed after %g s, or it is stopping:"
+            " clients that read from it may see what was before",
+            _MAX_WAIT_S,
+        )
+
+
+async def has_caught_up(quorum: Quorum) -> bool:
+    """Wait until everything committed by now is replayed here; False if that takes too long."""
     try:
         async with timeout(_MAX_WAIT_S):
             await quorum.replayed(await _committed_offset(quorum))
-    except TimeoutError:
-        logger.warning(
-            "a change was made that this node has not replayed after %g s: clients that read from"
-            " it may see what was before",
-            _MAX_WAIT_S,
-        )
-    except QuorumStopped:
-        logger.info("a change was made that this node has not replayed: it is stopping")
+    except (TimeoutError, QuorumStopped):
+        return False
+    return True
 
 
 async def _committed_offset(quorum: Quorum) -> int:

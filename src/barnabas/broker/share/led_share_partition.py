@@ -9,8 +9,8 @@ when the log grows, and when records become available again.
 
 import logging
 from asyncio import AbstractEventLoop, Future, Task, TimerHandle
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
@@ -43,6 +43,10 @@ class Waiter(Protocol):
         """Whether there was anything to acquire of this partition, or to say about it."""
 
 
+CatchUp: TypeAlias = Callable[[], Awaitable[bool]]
+"""Waits until this node has replayed all metadata committed by now; False if it can't."""
+
+
 class LedSharePartition:
     def __init__(
         self,
@@ -52,6 +56,7 @@ class LedSharePartition:
         clock: Clock,
         calls: StateCalls,
         settings: Callable[[str], ShareGroupSettings],
+        has_caught_up: CatchUp,
         on_over: "Callable[[LedSharePartition], None]",
     ) -> None:
         self.key = key
@@ -70,6 +75,7 @@ class LedSharePartition:
         self._clock = clock
         self._calls = calls
         self._settings = settings
+        self._has_caught_up = has_caught_up
         self._on_over = on_over
         self._waiters: dict[Waiter, None] = {}
         self._waking = False
@@ -103,6 +109,15 @@ class LedSharePartition:
             return
         start_offset = read.start_offset
         log = self.partition.log
+        if start_offset == NO_START_OFFSET:
+            # A client sets where its new group begins, then joins it. This node may not have
+            # replayed the setting yet, and what is chosen here is for good.
+            is_known = await self._has_caught_up()
+            if self._is_over():
+                return
+            if not is_known:
+                self.end(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                return
         try:
             if start_offset == NO_START_OFFSET:
                 start_offset = find_start_offset(

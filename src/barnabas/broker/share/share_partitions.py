@@ -9,7 +9,7 @@ from asyncio import AbstractEventLoop, Task
 
 from barnabas.broker.replica.partition import Partition
 from barnabas.broker.runtime.clock import Clock
-from barnabas.broker.share.led_share_partition import LedSharePartition
+from barnabas.broker.share.led_share_partition import CatchUp, LedSharePartition
 from barnabas.broker.share.share_settings import ShareSettingsReader
 from barnabas.broker.share.state_calls import StateCalls
 from barnabas.share.state import SharePartitionKey
@@ -26,11 +26,13 @@ class SharePartitions:
         clock: Clock,
         calls: StateCalls,
         settings: ShareSettingsReader,
+        has_caught_up: CatchUp,
     ) -> None:
         self._loop = loop
         self._clock = clock
         self._calls = calls
         self.settings = settings
+        self._has_caught_up = has_caught_up
         self._loading: set[Task[None]] = set()
         self._by_group: dict[str, dict[tuple[bytes, int], LedSharePartition]] = {}
 
@@ -57,6 +59,7 @@ class SharePartitions:
             self._clock,
             self._calls,
             self.settings.of,
+            self._has_caught_up,
             self._forget,
         )
         self._by_group.setdefault(group_id, {})[place] = made
