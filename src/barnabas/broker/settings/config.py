@@ -42,6 +42,11 @@ _WITHOUT_EFFECT = frozenset(config.name for config in BROKER_CONFIGS_WITHOUT_EFF
 class ConfigError(ValueError):
     """Settings a broker can't start with; the message names the fix."""
 
+    def __init__(self, message: str, without_effect: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.without_effect = without_effect or {}
+        """What else was set although it has no effect."""
+
 
 class BrokerConfig:
     """What the config file, the environment and the command line say, over the defaults."""
@@ -70,7 +75,7 @@ class BrokerConfig:
             if why is not None and (text != config.default or name in _WITHOUT_EFFECT):
                 self.without_effect[name] = why
         if wrong:
-            raise ConfigError(_together(wrong))
+            raise ConfigError(_together(wrong), self.without_effect)
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         try:
             self._of_listeners = {
@@ -81,7 +86,7 @@ class BrokerConfig:
             self.listeners, left_out = read_listeners(self.node, properties)
             left_out |= self._overrides.check([each.name for each in self.listeners], properties)
         except InvalidConfigError as error:
-            raise ConfigError(str(error)) from None
+            raise ConfigError(str(error), self.without_effect) from None
         self.without_effect |= left_out
         self._signing_in = {each.name for each in self.listeners if each.protocol.has_sasl}
         """As in Kafka, clients that sign in need no certificate, unless their listener says so."""
