@@ -101,7 +101,7 @@ _OWN = (
         "allow.everyone.if.no.acl.found",
         _BOOLEAN,
         "false",
-        "Whether everybody may use a resource that no access rule is about",
+        "Whether every principal may use a resource that has no access rules",
     ),
     ConfigDef(
         "broker.session.timeout.ms",
