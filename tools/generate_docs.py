@@ -13,9 +13,11 @@ from barnabas import errors
 from barnabas.broker.monitoring.registry import SECTIONS
 from barnabas.broker.routes import routes
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
+from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFECT
 from barnabas.client.metrics.client_metrics import ClientMetric
 from barnabas.client.metrics.definitions import definitions
 from barnabas.metadata.config_values import ConfigDef, ConfigType
+from barnabas.metadata.refused_settings import REFUSED_SETTINGS
 from barnabas.metadata.topic_configs import LONG_MAX, TOPIC_CONFIGS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -38,9 +40,10 @@ def main() -> None:
 
 
 def broker_settings() -> str:
-    """Settings of a broker, but for those that are defaults of topics."""
-    defaults = {config.synonym for config in TOPIC_CONFIGS.values()}
-    own = [config for config in BROKER_CONFIGS.values() if config.name not in defaults]
+    """Settings of a broker, but for those that are defaults of topics or have no effect."""
+    elsewhere = {config.synonym for config in TOPIC_CONFIGS.values()}
+    elsewhere |= {config.name for config in BROKER_CONFIGS_WITHOUT_EFFECT}
+    own = [config for config in BROKER_CONFIGS.values() if config.name not in elsewhere]
     return _table(
         ("Setting", "Default", "Valid", "Changeable", "Meaning"),
         [
@@ -69,6 +72,35 @@ def topic_settings() -> str:
                 config.doc,
             )
             for config in TOPIC_CONFIGS.values()
+        ],
+    )
+
+
+def settings_without_effect() -> str:
+    """Kafka's settings of a broker that mean nothing here, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for config in BROKER_CONFIGS_WITHOUT_EFFECT:
+        assert config.without_effect is not None
+        by_reason.setdefault(config.without_effect, []).append(f"`{config.name}`")
+    return _table(
+        ("Settings", "Why they have no effect"),
+        [(", ".join(names), why) for why, names in by_reason.items()],
+    )
+
+
+def refused_settings() -> str:
+    """Kafka's settings of a broker that are refused whatever their value."""
+    return _table(
+        ("Settings", "Why", "Instead"),
+        [
+            (
+                ", ".join(
+                    f"`{name}*`" if name.endswith(".") else f"`{name}`" for name in group.names
+                ),
+                group.why,
+                group.instead,
+            )
+            for group in REFUSED_SETTINGS
         ],
     )
 
@@ -142,6 +174,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "client-metrics": client_metrics,
     "broker-settings": broker_settings,
     "topic-settings": topic_settings,
+    "settings-without-effect": settings_without_effect,
+    "refused-settings": refused_settings,
     "apis": apis,
     "exceptions": exceptions,
     "metrics": metrics,

@@ -87,7 +87,7 @@ def test_taking_back_what_nobody_knows_is_no_error(image: MetadataImage) -> None
 
 def test_there_is_no_tiered_storage(image: MetadataImage) -> None:
     assert change(image, T, ("remote.storage.enable", OPERATION_SET, "false"))
-    with pytest.raises(Refusal, match=r"remote\.storage\.enable must be one of false"):
+    with pytest.raises(Refusal, match=r"remote\.storage\.enable must be false"):
         change(image, T, ("remote.storage.enable", OPERATION_SET, "true"))
 
 

@@ -176,3 +176,28 @@ def test_clusters_without_a_name_are_called_by_their_id(ends: Ends, tmp_path: Pa
     config = tmp_path / "a.properties"
     config.write_text(f"bootstrap.servers={a.bootstrap_servers}\nsecurity.protocol=PLAINTEXT\n")
     assert cluster_of("--from", "east", config).name == "east"
+
+
+_WITHOUT_SPARK = """
+import sys
+from importlib.machinery import PathFinder
+real = PathFinder.find_spec
+def find_spec(name, *rest):
+    return None if name.partition(".")[0] in ("pyarrow", "pyspark") else real(name, *rest)
+PathFinder.find_spec = find_spec
+sys.argv[0] = "barnabas"
+from barnabas.cli.app import main
+main()
+"""
+
+
+def test_without_spark_the_extra_is_named() -> None:
+    arguments = ["mirror", "run", "--from", "a=localhost:1", "--to", "b=localhost:2"]
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_SPARK, *arguments, "--topics", "orders"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "pip install 'barnabas[spark]'" in done.stderr

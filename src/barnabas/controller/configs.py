@@ -22,6 +22,7 @@ from barnabas.metadata.image import (
     MetadataImage,
 )
 from barnabas.metadata.records import MetadataRecord
+from barnabas.metadata.refused_settings import ONLY_AT_THE_START, refused_group, why_refused
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
 from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
 from barnabas.wire.errors import ErrorCode
@@ -334,6 +335,16 @@ def _unknown(resource_type: int, name: str, table: Mapping[str, ConfigDef]) -> R
         return Refusal(
             ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}{hint}"
         )
+    if resource_type == BROKER_RESOURCE:
+        if name in ONLY_AT_THE_START:
+            newer = ONLY_AT_THE_START[name]
+            use = f"; it stands for {newer}" if newer else ""
+            return Refusal(
+                ErrorCode.INVALID_REQUEST,
+                f"{name} can't be changed while the broker runs{use}",
+            )
+        if refused_group(name) is not None:
+            return Refusal(ErrorCode.INVALID_CONFIG, why_refused(name) or "")
     return Refusal(ErrorCode.INVALID_CONFIG, f"unknown setting {name!r}{hint}")
 
 

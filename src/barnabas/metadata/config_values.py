@@ -5,10 +5,11 @@ work from that declaration.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import IntEnum
+from math import isfinite, nan
 
 ConfigValue = str | int | float | bool | None
 LISTENER_PREFIX = "listener.name."
@@ -72,6 +73,10 @@ class ConfigDef:
     it."""
     per_listener: bool = False
     """Whether a listener may have its own value: `listener.name.NAME.SETTING`."""
+    needs: tuple[str, ...] = ()
+    """Items that a list has to have, because what they stand for is always on."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other words for `choices`, such as the names of Kafka's classes."""
 
     def of_listener(self, name: str) -> "ConfigDef":
         """This setting of one listener, under its name with the prefix."""
@@ -103,10 +108,20 @@ class ConfigDef:
     def _choice(self, text: str) -> str:
         if self.items and self.type is ConfigType.STRING and not re.fullmatch(self.items, text):
             raise InvalidConfigError(f"{self.name} can't be {text!r}; {self.doc}")
+        text = self.aliases.get(text, text)
         if self.choices and text not in self.choices:
-            allowed = ", ".join(self.choices)
-            raise InvalidConfigError(f"{self.name} must be one of {allowed}, not {text!r}")
+            raise InvalidConfigError(f"{self.name} must be {self._allowed()}, not {text!r}")
         return text
+
+    def _allowed(self) -> str:
+        """The choices in words, with the reason if there is only one."""
+        named = [choice for choice in self.choices if choice]
+        words = named[0] if len(named) == 1 else f"one of {', '.join(named)}"
+        if len(named) < len(self.choices):
+            return f"empty or {words}"
+        if len(named) == 1 and self.without_effect:
+            return f"{words} ({self.without_effect})"
+        return words
 
     def _list(self, text: str) -> str:
         items = [self._choice(item.strip()) for item in text.split(",") if item.strip()]
@@ -115,13 +130,21 @@ class ConfigDef:
             raise InvalidConfigError(f"{self.name} can't have {wrong[0]!r}; {self.doc}")
         if self.choices and not items:
             raise InvalidConfigError(f"{self.name} needs one or more of {', '.join(self.choices)}")
+        missing = [item for item in self.needs if item not in items]
+        if missing:
+            raise InvalidConfigError(
+                f"{self.name} must have {' and '.join(missing)}, not only {','.join(items)!r}: "
+                f"{self.without_effect}"
+            )
         return ",".join(items)
 
     def _double(self, text: str) -> float:
         try:
             value = float(text)
         except ValueError:
-            raise InvalidConfigError(f"{self.name} must be a number, not {text!r}") from None
+            value = nan
+        if not isfinite(value):
+            raise InvalidConfigError(f"{self.name} must be a number, not {text!r}")
         self._check_bounds(value)
         return value
 

@@ -210,6 +210,35 @@ def test_what_a_running_broker_can_not_change(client: RawClient) -> None:
             assert name in (message or "")
 
 
+@pytest.mark.parametrize("resource", [BROKER_1, ALL_BROKERS])
+def test_a_setting_without_effect_is_kept_and_described(
+    client: RawClient, resource: tuple[int, str]
+) -> None:
+    for name, text in (("num.io.threads", "16"), ("metric.reporters", "org.example.Reporter")):
+        assert alter(client, resource, (name, SET, text)) == (0, None)
+        config = describe(client, BROKER_1, name)[name]
+        source = DYNAMIC if resource == BROKER_1 else DYNAMIC_DEFAULT
+        assert (config.value, config.config_source) == (text, source)
+        assert (config.documentation or "").startswith("No effect: ")
+        assert alter(client, resource, (name, DELETE, None)) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "hint"),
+    [
+        ("broker.id", ErrorCode.INVALID_REQUEST, "node.id"),
+        ("log.retention.hours", ErrorCode.INVALID_REQUEST, "log.retention.ms"),
+        ("remote.fetch.max.wait.ms", ErrorCode.INVALID_CONFIG, "there is no tiered storage"),
+        ("config.providers", ErrorCode.INVALID_CONFIG, "use environment variables"),
+        ("num.partition", ErrorCode.INVALID_CONFIG, "did you mean 'num.partitions'?"),
+    ],
+)
+def test_what_a_broker_does_not_take(client: RawClient, name: str, error: int, hint: str) -> None:
+    code, message = alter(client, BROKER_1, (name, SET, "1"))
+    assert code == error
+    assert hint in (message or "")
+
+
 @pytest.mark.parametrize("kill", [False, True])
 def test_changes_survive_a_restart(node: BrokerProcess, topic: str, kill: bool) -> None:
     with RawClient(node.host, node.port) as client:

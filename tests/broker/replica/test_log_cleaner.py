@@ -1,5 +1,6 @@
 """Compaction in a running broker, by the settings of its topics."""
 
+import re
 import time
 from pathlib import Path
 
@@ -170,5 +171,7 @@ def test_a_batch_that_cannot_be_read_is_told_of_once(topic: str, tmp_path: Path)
                 wait_until(lambda done=done: done in node.log.read_text(), done)
         said = node.log.read_text()
         assert said.count("can't be read") == 1
+        assert re.search(r"compacted up to offset \d+: 1 key, \d+ B of \d+ B removed", said)
+        assert " 0 B of" not in said, "nothing was removed"
         assert f"{topic}-0: the batch at offsets 1 to 1 holds records that can't be read" in said
         assert "run `barnabas log repair`" in said

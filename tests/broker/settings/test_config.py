@@ -19,13 +19,14 @@ from barnabas.broker.settings.topic_settings import (
     TopicValues,
     read_topic_settings,
 )
-from barnabas.broker.settings.without_effect import NAMES_WITHOUT_EFFECT
+from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFECT
 from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
+from barnabas.metadata.refused_settings import ONLY_AT_THE_START, REFUSED_SETTINGS, refused_group
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 
@@ -148,7 +149,7 @@ def test_settings_without_a_meaning_here_are_noted() -> None:
         "group.streams.max.size": "streams groups are not served",
         "log.preallocate": "segment files grow as they are written",
     }
-    assert config.static == {"log.preallocate": "true"}
+    assert config.static.keys() == config.without_effect.keys()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def test_settings_of_security_are_not_ignored(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("authorizer.class.name", "org.example.Mine", "authorizer.class.name must be one of"),
+        ("authorizer.class.name", "org.example.Mine", "authorizer.class.name must be empty or org"),
         ("super.users", "alice", "super.users=alice: 'alice' is not a principal"),
     ],
 )
@@ -175,14 +176,80 @@ def test_an_authorizer_that_can_not_be_had(name: str, value: str, message: str) 
         BrokerConfig({name: value})
 
 
-@pytest.mark.parametrize("name", ["remote.log.storage.system.enable", "create.topic.policy"])
-def test_settings_that_somebody_relies_on_are_not_ignored(name: str) -> None:
-    with pytest.raises(ConfigError, match="no setting"):
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("remote.log.storage.system.enable", "there is no tiered storage"),
+        ("create.topic.policy.class.name", "Java classes are not loaded; access rules cover"),
+        ("max.connection.creation.rate", "use the quota `connection_creation_rate`"),
+        ("ssl.cipher.suites", "false sense of safety.* use `ssl.enabled.protocols`"),
+        ("create.topic.policy", "there is no setting 'create.topic.policy'"),
+    ],
+)
+def test_settings_that_somebody_relies_on_are_not_ignored(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         BrokerConfig({name: "1"})
 
 
-def test_what_has_a_meaning_is_not_ignored() -> None:
-    assert not NAMES_WITHOUT_EFFECT.keys() & BROKER_CONFIGS.keys()
+@pytest.mark.parametrize(
+    ("name", "good", "bad", "message"),
+    [
+        ("log.cleaner.enable", "true", "false", r"must be true \(compaction is always on\)"),
+        ("transaction.partition.verification.enable", "true", "false", "must be true"),
+        ("unstable.api.versions.enable", "false", "true", "must be false"),
+        (
+            "group.coordinator.rebalance.protocols",
+            "classic,consumer,streams",
+            "classic",
+            "must have consumer, not only 'classic'",
+        ),
+    ],
+)
+def test_what_is_always_on_can_not_be_turned_off(
+    name: str, good: str, bad: str, message: str
+) -> None:
+    assert name in BrokerConfig({name: good}).without_effect
+    with pytest.raises(ConfigError, match=message):
+        BrokerConfig({name: bad})
+
+
+def test_all_wrong_settings_are_named_at_once() -> None:
+    wrong = {"remote.fetch.max.wait.ms": "1", "num.partition": "1", "log.cleaner.enable": "false"}
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({"num.partitions": "1", **wrong})
+    first, *others = str(refused.value).splitlines()
+    assert first == "3 settings can't be used:"
+    assert len(others) == 3
+    for name in wrong:
+        assert any(name in line for line in others)
+
+
+def test_every_setting_of_kafka_is_supported_without_effect_or_refused() -> None:
+    names = (Path(__file__).parent / "kafka-4.3-settings.txt").read_text().split()
+    without_effect = {config.name for config in BROKER_CONFIGS_WITHOUT_EFFECT}
+    supported = (BROKER_CONFIGS.keys() - without_effect) | ONLY_AT_THE_START.keys()
+    for name in names:
+        kinds = [name in supported, name in without_effect, refused_group(name) is not None]
+        assert kinds.count(True) == 1, name
+
+
+def test_every_refusal_is_about_settings_of_kafka() -> None:
+    names = (Path(__file__).parent / "kafka-4.3-settings.txt").read_text().split()
+    groups = [refused_group(name) for name in names]
+    for group in REFUSED_SETTINGS:
+        assert group in groups, group.names
+
+
+def test_the_largest_double_of_java_is_no_limit_for_the_cleaner() -> None:
+    config = BrokerConfig({"log.cleaner.io.max.bytes.per.second": "1.7976931348623157E308"})
+    assert config.cleaner.max_bytes_per_second > 1e300
+
+
+def test_assignors_may_have_the_names_of_kafkas_classes() -> None:
+    classes = "org.apache.kafka.coordinator.group.assignor."
+    names = f"{classes}RangeAssignor,{classes}UniformAssignor"
+    config = BrokerConfig({"group.consumer.assignors": names})
+    assert config.consumer_groups.assignors == "range,uniform"
 
 
 def test_the_controller_is_as_patient_as_the_settings_say() -> None:

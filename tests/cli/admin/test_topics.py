@@ -100,6 +100,14 @@ def test_subscriptions_to_client_metrics(cli: Cli, name: str) -> None:
     assert name not in str(cli.json("configs", "get", "client-metrics"))
 
 
+def test_configs_of_all_brokers(cli: Cli) -> None:
+    name = "num.recovery.threads.per.data.dir"
+    assert b"all brokers" in cli.run("configs", "set", "broker", "", f"{name}=3").stderr
+    (row,) = [row for row in cli.json("configs", "get", "broker") if row["name"] == name]
+    assert (row["value"], row["source"]) == ("3", "dynamic_default_broker")
+    cli.ok("configs", "unset", "broker", "", name)
+
+
 def test_configs_of_a_topic(cli: Cli, new_topic: Callable[..., str]) -> None:
     topic = new_topic()
     assert cli.json("configs", "get", "topic", topic) == []

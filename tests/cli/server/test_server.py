@@ -181,6 +181,27 @@ def test_settings_that_cannot_be_have_exit_code_2(
     assert said in done.stderr
 
 
+def test_settings_are_checked_without_a_start(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("node.id=1\nnum.io.threads=8\nlog.cleaner.enable=true\n")
+    command = [sys.executable, "-m", "barnabas", "server", "--config", str(file), "--check"]
+    done = fork_server.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "log.cleaner.enable has no effect: compaction is always on",
+        "num.io.threads has no effect: a node is one process with one event loop",
+        "a node can start with these settings",
+    ]
+    file.write_text("num.io.threads=8\nlog.cleaner.enable=false\nconfig.providers=x\n")
+    done = fork_server.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout.startswith("num.io.threads has no effect")
+    assert "2 settings can't be used:" in done.stderr
+    assert "log.cleaner.enable must be true" in done.stderr
+    assert "config.providers is not supported" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["server.properties"]
+
+
 def test_a_second_broker_on_the_same_directory_or_port_is_refused(
     server: Server, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import CompactionLimits, CompactionResult, Disk, StorageError, Swap, compact
 from barnabas.log.segment.unreadable_batch import CURE
+from barnabas.quantities import counted, human_size
 
 logger = logging.getLogger(__name__)
 
@@ -125,15 +126,16 @@ class LogCleaner:
         self._tell_unreadable(partition, result)
         await self._swap_in(partition, log.compaction.begin_swap(job, result))
         self._backlog.compacted(result.freed_bytes)
-        logger.info(
-            "%s-%d compacted up to offset %d: %d keys, %.1f of %.1f MB removed",
-            partition.topic,
-            partition.index,
-            result.end_offset,
-            result.keys,
-            result.freed_bytes / 1e6,
-            sum(source.size for source in job.sources) / 1e6,
-        )
+        if result.freed_bytes > 0:
+            logger.info(
+                "%s-%d compacted up to offset %d: %s, %s of %s removed",
+                partition.topic,
+                partition.index,
+                result.end_offset,
+                counted(result.keys, "key"),
+                human_size(result.freed_bytes),
+                human_size(sum(source.size for source in job.sources)),
+            )
 
     def _tell_unreadable(self, partition: Partition, result: CompactionResult) -> None:
         """Log each unreadable batch once: it stays until an operator removes it."""

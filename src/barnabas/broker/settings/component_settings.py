@@ -161,7 +161,7 @@ class CleanerSettings:
 
     backoff_ms: int = _setting("log.cleaner.backoff.ms")
     dedupe_buffer_bytes: int = _setting("log.cleaner.dedupe.buffer.size")
-    max_bytes_per_second: int = _setting("log.cleaner.io.max.bytes.per.second")
+    max_bytes_per_second: float = _setting("log.cleaner.io.max.bytes.per.second")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A broker's settings: parsed once, typed, some of them changeable while it runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from barnabas.broker.settings.aliases import with_aliases
 from barnabas.broker.settings.component_settings import (
@@ -30,15 +30,22 @@ from barnabas.broker.settings.named_listeners import BOOTSTRAP, read_listeners
 from barnabas.broker.settings.super_users import super_users
 from barnabas.broker.settings.time_units import in_milliseconds
 from barnabas.broker.settings.topic_settings import TopicSettings, read_topic_settings
-from barnabas.broker.settings.without_effect import is_about_security, why_without_effect
+from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFECT
 from barnabas.controller.configs import BrokerSettings
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
+from barnabas.metadata.refused_settings import why_refused
 
 _CLIENT_AUTH = "ssl.client.auth"
+_WITHOUT_EFFECT = frozenset(config.name for config in BROKER_CONFIGS_WITHOUT_EFFECT)
 
 
 class ConfigError(ValueError):
     """Settings a broker can't start with; the message names the fix."""
+
+    def __init__(self, message: str, without_effect: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.without_effect = without_effect or {}
+        """What else was set although it has no effect."""
 
 
 class BrokerConfig:
@@ -51,22 +58,24 @@ class BrokerConfig:
             properties = with_aliases(in_milliseconds(properties))
         except InvalidConfigError as error:
             raise ConfigError(str(error)) from None
+        wrong = []
         for name, text in properties.items():
             if name == BOOTSTRAP or ListenerOverrides.is_one(name):
                 continue
-            why = None if name in BROKER_CONFIGS else why_without_effect(name)
-            if why is not None:
-                self.without_effect[name] = why
+            config = BROKER_CONFIGS.get(name)
+            if config is None:
+                wrong.append(_refusal(name))
                 continue
-            if name not in BROKER_CONFIGS:
-                raise ConfigError(_refusal(name))
             try:
-                BROKER_CONFIGS[name].parse(text)
+                config.parse(text)
             except InvalidConfigError as error:
-                raise ConfigError(str(error)) from None
-            why = BROKER_CONFIGS[name].without_effect
-            if why is not None and text != BROKER_CONFIGS[name].default:
+                wrong.append(str(error))
+                continue
+            why = config.without_effect
+            if why is not None and (text != config.default or name in _WITHOUT_EFFECT):
                 self.without_effect[name] = why
+        if wrong:
+            raise ConfigError(_together(wrong), self.without_effect)
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         try:
             self._of_listeners = {
@@ -77,7 +86,7 @@ class BrokerConfig:
             self.listeners, left_out = read_listeners(self.node, properties)
             left_out |= self._overrides.check([each.name for each in self.listeners], properties)
         except InvalidConfigError as error:
-            raise ConfigError(str(error)) from None
+            raise ConfigError(str(error), self.without_effect) from None
         self.without_effect |= left_out
         self._signing_in = {each.name for each in self.listeners if each.protocol.has_sasl}
         """As in Kafka, clients that sign in need no certificate, unless their listener says so."""
@@ -125,9 +134,12 @@ class BrokerConfig:
 
 
 def _refusal(name: str) -> str:
-    if is_about_security(name):
-        return (
-            f"{name} is not supported, and ignoring it would give a false sense of safety; remove "
-            "the setting. docs/security.md says what is supported"
-        )
-    return f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"
+    meant = f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"
+    return why_refused(name) or meant
+
+
+def _together(wrong: Sequence[str]) -> str:
+    """One message for all settings that are wrong."""
+    if len(wrong) == 1:
+        return wrong[0]
+    return "\n  ".join((f"{len(wrong)} settings can't be used:", *wrong))

@@ -35,6 +35,10 @@ CONSUMER_GROUP_CONFIGS = (
         "uniform,range",
         "Assignors that consumer groups may use; the first one is the default",
         choices=("uniform", "range"),
+        aliases={
+            "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+            "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+        },
     ),
     ConfigDef(
         "group.consumer.max.size",

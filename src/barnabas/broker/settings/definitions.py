@@ -6,6 +6,7 @@ from barnabas.broker.settings.sasl_definitions import SASL_CONFIGS
 from barnabas.broker.settings.share_definitions import SHARE_CONFIGS
 from barnabas.broker.settings.tls_definitions import TLS_CONFIGS
 from barnabas.broker.settings.token_definitions import TOKEN_CONFIGS
+from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFECT
 from barnabas.metadata.config_values import ConfigDef, ConfigType
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 from barnabas.wire.endpoint import SecurityProtocol
@@ -100,7 +101,7 @@ _OWN = (
         "allow.everyone.if.no.acl.found",
         _BOOLEAN,
         "false",
-        "Whether everybody may use a resource that no access rule is about",
+        "Whether every principal may use a resource that has no access rules",
     ),
     ConfigDef(
         "broker.session.timeout.ms",
@@ -366,7 +367,7 @@ _OWN = (
     ),
     ConfigDef(
         "log.cleaner.io.max.bytes.per.second",
-        _LONG,
+        ConfigType.DOUBLE,
         "67108864",
         "Maximum bytes that compaction reads and writes per second, in total; 0 means no limit",
         low=0,
@@ -672,6 +673,7 @@ BROKER_CONFIGS: dict[str, ConfigDef] = {
             *_QUOTA_WINDOWS,
             *_THROTTLES,
             *_DEFAULTS_OF_TOPICS,
+            *BROKER_CONFIGS_WITHOUT_EFFECT,
         ),
         key=lambda config: config.name,
     )

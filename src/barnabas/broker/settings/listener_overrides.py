@@ -14,6 +14,7 @@ from barnabas.metadata.config_values import (
     InvalidConfigError,
     did_you_mean,
 )
+from barnabas.metadata.refused_settings import refused_group, why_refused
 
 _PREFIX = LISTENER_PREFIX
 
@@ -32,9 +33,11 @@ class ListenerOverrides:
             config = table.get(setting)
             if config is None or not config.per_listener:
                 known = [each.name for each in table.values() if each.per_listener]
+                hint = did_you_mean(setting, known)
+                if refused_group(setting) is not None:
+                    hint = f"; {why_refused(setting)}"
                 raise InvalidConfigError(
-                    f"{name}: {setting!r} is not a setting of a listener"
-                    f"{did_you_mean(setting, known)}"
+                    f"{name}: {setting!r} is not a setting of a listener{hint}"
                 )
             if config.without_effect is not None and text != config.default:
                 self._without_effect[name] = config.without_effect

@@ -39,7 +39,9 @@ KindArgument = Annotated[
 NameArgument = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="Topic, group, subscription, or broker id.", show_default=False
+        metavar="NAME",
+        help="Topic, group, subscription, or broker id; '' for all brokers.",
+        show_default=False,
     ),
 ]
 
@@ -138,4 +140,5 @@ def _report(session: Session, kind: Kind, name: str, changes: dict[str, object])
     if session.as_json:
         print_json({kind.value: name, **changes})
     else:
-        say(f"changed settings of {kind.value} {name}")
+        whose = f"{kind.value} {name}" if name else f"all {kind.value}s"
+        say(f"changed settings of {whose}")

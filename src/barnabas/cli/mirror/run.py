@@ -123,6 +123,7 @@ def run(
     before = common_options(ctx)
 
     def call() -> int:
+        import barnabas.spark  # noqa: F401 - first, so that a missing extra is named
         from barnabas.mirror.configured_flow import ConfiguredFlow
         from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
         from barnabas.mirror.mirror_maker.file_settings import listed

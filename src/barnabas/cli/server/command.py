@@ -32,6 +32,7 @@ Examples:
   barnabas server --nodes 3
   barnabas server --nodes 3 --secure
   barnabas server --nodes 3 --console
+  barnabas server --config server.properties --check
   barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
 """
 MAX_NODES = 100
@@ -106,6 +107,14 @@ def server(
         list[str] | None,
         typer.Option("--set", "-o", metavar="NAME=VALUE", help="Setting; may be repeated."),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Check the settings and exit: print those without effect, and those that are "
+            "refused.",
+        ),
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """Run a node or a local cluster until Ctrl-C or SIGTERM."""
@@ -130,6 +139,8 @@ def server(
             properties |= _from_environment(os.environ, BROKER_CONFIGS)
             properties |= with_aliases(parse_pairs(settings or [], "--set"))
             properties |= {name: value for name, value in options.items() if value is not None}
+            if check:
+                return _check(properties)
             if nodes is None:
                 return _run_node(properties, secure=secure, console=console)
             return _run_nodes(properties, nodes, secure=secure, console=console)
@@ -137,6 +148,27 @@ def server(
             raise CommandError(str(error), exit_codes.USAGE) from error
 
     exit_with(run, verbose=verbose or common_options(ctx).verbose)
+
+
+def _check(properties: Mapping[str, str]) -> int:
+    """Print which settings have no effect. Raises `ConfigError` if any are refused."""
+    from barnabas.broker.quorum.configured_voters import configured_voters
+    from barnabas.broker.settings.config import BrokerConfig, ConfigError
+
+    refused = None
+    without_effect: Mapping[str, str] = {}
+    try:
+        config = BrokerConfig(properties)
+        without_effect = config.without_effect
+        configured_voters(config)
+    except ConfigError as error:
+        refused, without_effect = error, without_effect or error.without_effect
+    for name, why in sorted(without_effect.items()):
+        print(f"{name} has no effect: {why}")
+    if refused is not None:
+        raise refused
+    print("a node can start with these settings")
+    return exit_codes.OK
 
 
 def _run_node(properties: dict[str, str], *, secure: bool, console: bool) -> int:

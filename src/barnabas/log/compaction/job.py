@@ -32,7 +32,7 @@ class CompactionLimits:
     """The resources of a pass."""
 
     key_map_bytes: int = 128 * 1024 * 1024
-    bytes_per_second: int = UNLIMITED
+    bytes_per_second: float = UNLIMITED
     label: str = ""
     """Part of the outputs' names, so that two processes never write to the same file."""
 

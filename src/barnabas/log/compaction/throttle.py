@@ -14,7 +14,7 @@ class Throttle:
 
     def __init__(
         self,
-        bytes_per_second: int,
+        bytes_per_second: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
