@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from barnabas.controller.broker_events import BrokerEvent
 from barnabas.metadata.records import MetadataRecord
 
 AnswerT = TypeVar("AnswerT")
@@ -16,6 +17,7 @@ class Decision(Generic[AnswerT]):
     answer: AnswerT
     warnings: list[str] = field(default_factory=list)
     """For the operator, such as an unclean election."""
+    broker_events: list[BrokerEvent] = field(default_factory=list)
     to_recover: list[tuple[bytes, int]] = field(default_factory=list)
     """Partitions for an unclean election, once the log ends of their replicas are known."""
 
