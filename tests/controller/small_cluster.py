@@ -9,11 +9,10 @@ from itertools import count
 from typing import TypeVar
 
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
-from barnabas.controller.broker_events import BrokerEvent
 from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, Decision
 from barnabas.controller.elect_leaders import leaderless
 from barnabas.controller.lost_replicas import LOST_DIRECTORY
 from barnabas.controller.replica_ends import ReplicaEnd

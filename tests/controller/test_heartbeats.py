@@ -2,7 +2,7 @@
 
 import pytest
 
-from barnabas.controller.broker_events import BrokerSilent, BrokerUnfenced
+from barnabas.controller.decision import BrokerSilent, BrokerUnfenced
 from barnabas.wire.errors import ErrorCode
 from tests.controller.small_cluster import GRACE_MS, SESSION_MS, SmallCluster
 

@@ -23,7 +23,6 @@ from barnabas.controller import (
     producer_ids,
     reassignments,
 )
-from barnabas.controller.broker_events import BrokerSilent
 from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.client_quotas import alter_client_quotas
 from barnabas.controller.cluster_settings import ClusterSettings
@@ -31,7 +30,7 @@ from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.create_partitions import create_partitions, growth_throttled
 from barnabas.controller.creation_budget import CreationBudget
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerSilent, Decision
 from barnabas.controller.delegation_tokens import DelegationTokens
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders

@@ -3,10 +3,33 @@
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from barnabas.controller.broker_events import BrokerEvent
 from barnabas.metadata.records import MetadataRecord
 
 AnswerT = TypeVar("AnswerT")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSilent:
+    """The controller fences a broker that has sent no heartbeat."""
+
+    broker_id: int
+    silent_ms: int
+    is_disconnected: bool
+    """Its connection has broken, which shortens its session."""
+    led: int
+    """How many partitions it led."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnfenced:
+    """A broker may lead partitions."""
+
+    broker_id: int
+    is_back: bool
+    """Whether it was unfenced before."""
+
+
+BrokerEvent = BrokerSilent | BrokerUnfenced
 
 
 @dataclass(slots=True)

@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from barnabas.controller.broker_events import BrokerEvent
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
 

@@ -7,7 +7,7 @@ would have to be updated by every change.
 from collections.abc import Collection
 from dataclasses import replace
 
-from barnabas.controller.broker_events import BrokerUnfenced
+from barnabas.controller.decision import BrokerUnfenced
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import change_partition
 from barnabas.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage

@@ -10,8 +10,7 @@ import pytest
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
-from barnabas.controller.broker_events import BrokerEvent, BrokerSilent, BrokerUnfenced
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, BrokerSilent, BrokerUnfenced, Decision
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.metadata_records import NoOpRecord
 

@@ -20,9 +20,8 @@ from barnabas.broker.net.connection import Connection
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.runtime.clock import Clock
-from barnabas.controller.broker_events import BrokerEvent, BrokerSilent, BrokerUnfenced
 from barnabas.controller.controller import Controller
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, BrokerSilent, BrokerUnfenced, Decision
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
