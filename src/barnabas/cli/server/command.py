@@ -198,8 +198,8 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console:
     check_ports(planned)
     if "cluster.secret.file" not in properties:
         make_secret(planned)
-    servers = ",".join(str(node.address) for node in planned) if console else None
-    with with_console(servers):
+    servers = ",".join(str(node.address) for node in planned)
+    with with_console(servers if console else None):
         return supervise(planned)
 
 

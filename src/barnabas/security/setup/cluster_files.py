@@ -186,8 +186,12 @@ class ClusterFiles:
             "initial.users.file": str(here / _USERS),
         }
 
-    def write_node_settings(self, node_id: int, settings: Mapping[str, str]) -> None:
-        _write(self.node_folder(node_id) / SERVER_FILE, _text(settings))
+    def write_node_settings(
+        self, node_id: int, settings: Mapping[str, str], proposed: Mapping[str, str]
+    ) -> None:
+        """The settings of a node, and comments with others that the operator may want."""
+        comments = b"# Consider these too:\n" + _text({f"# {k}": v for k, v in proposed.items()})
+        _write(self.node_folder(node_id) / SERVER_FILE, _text(settings) + comments)
 
     def client_settings(self, user: str, password: str) -> dict[str, str]:
         """How a user connects."""
