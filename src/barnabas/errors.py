@@ -81,11 +81,13 @@ class BrokerUnreachable(BarnabasError):
     """No connection to the bootstrap servers, or to the address that a broker advertises."""
 
     retriable = True
+    is_connected = False
+    """Whether something accepted the connection, and did not answer."""
 
     @classmethod
     def at_bootstrap(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
         """None of the bootstrap addresses answered; `tried` holds each with its reason."""
-        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        reasons = _with_reasons(tried)
         if _in_common(cls, tried) is HandshakeFailed:
             return HandshakeFailed(
                 f"no secure connection to a broker at {reasons}: check security.protocol and the "
@@ -96,6 +98,8 @@ class BrokerUnreachable(BarnabasError):
                 f"cannot sign in to the cluster at {reasons}: check sasl.mechanism, sasl.username "
                 "and sasl.password"
             )
+        if tried and all(isinstance(e, BrokerUnreachable) and e.is_connected for _, e in tried):
+            return cls(f"no broker answers at {reasons}")
         return _in_common(cls, tried)(
             f"cannot reach a broker at {reasons}: is `barnabas server` running there? "
             "If it is elsewhere, give its HOST:PORT (bootstrap_servers, on the command line "
@@ -105,7 +109,7 @@ class BrokerUnreachable(BarnabasError):
     @classmethod
     def any_more(cls, tried: list[tuple[str, BarnabasError]]) -> "BrokerUnreachable":
         """A cluster was there, and none of its brokers answers now."""
-        reasons = "; ".join(f"{address} ({reason})" for address, reason in tried)
+        reasons = _with_reasons(tried)
         error = _in_common(cls, tried)(
             f"the cluster can no longer be reached, at {reasons}: check that its brokers and the "
             "network are up"
@@ -162,6 +166,14 @@ class SignInFailed(BrokerUnreachable):
 
 class NobodyListens(BrokerUnreachable):
     """All addresses refuse the connection: no broker is running there yet."""
+
+
+def _with_reasons(tried: list[tuple[str, BarnabasError]]) -> str:
+    """The addresses, each with its reason; a reason that several have is said once."""
+    addresses: dict[str, list[str]] = {}
+    for address, reason in tried:
+        addresses.setdefault(str(reason), []).append(address)
+    return "; ".join(f"{', '.join(each)} ({reason})" for reason, each in addresses.items())
 
 
 def _in_common(

@@ -11,6 +11,8 @@ import pytest
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from tests.backup.support import NOON_MS, Source, backup, records
+from tests.support.access import AUTHORIZER
+from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until
 
 
@@ -23,7 +25,13 @@ def test_topics_settings_and_offsets_come_back(source: Source, target: str) -> N
         admin.set_group_offsets(group, {TopicPartition(topic, 0): 100, TopicPartition(topic, 1): 7})
     made = source.create()
     assert (made["topics"], made["groups"], made["records"]) == (2, 1, 500)
-    assert source.restore(target) == {"topics": 2, "records": 500, "groups": 1, "problems": []}
+    assert source.restore(target) == {
+        "topics": 2,
+        "records": 500,
+        "groups": 1,
+        "acls": 0,
+        "problems": [],
+    }
     assert records(target, topic) == source.records(topic)
     with barnabas.Admin(target) as admin:
         assert len(admin.describe_topic(empty).partitions) == 3
@@ -280,3 +288,22 @@ def test_pruning_keeps_what_is_needed(source: Source, target: str) -> None:
     assert "all sound" in backup("verify", source.place).stderr
     source.restore(target)
     assert records(target, topic) == source.records(topic)
+
+
+def test_the_summary_counts_access_rules(tmp_path: Path) -> None:
+    settings = {**AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    place = str(tmp_path / "backup")
+    rules = [
+        barnabas.AclBinding("User:shop", each, "TOPIC", "orders") for each in ("READ", "WRITE")
+    ]
+    with (
+        BrokerProcess(tmp_path / "old", settings) as old,
+        BrokerProcess(tmp_path / "new", settings) as new,
+    ):
+        with barnabas.Admin(old.bootstrap) as admin:
+            admin.create_acls(rules)
+        backup("create", place, bootstrap=old.bootstrap)
+        done = backup("restore", place, bootstrap=new.bootstrap)
+        assert "0 groups, 2 ACLs" in done.stdout + done.stderr
+        with barnabas.Admin(new.bootstrap) as admin:
+            assert len(admin.acls()) == 2

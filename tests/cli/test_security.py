@@ -48,6 +48,27 @@ def test_certificates_are_shown_renewed_and_added(commands: Cli, tmp_path: Path)
     assert "node.id=3\n" in settings
 
 
+def test_the_settings_are_those_that_production_needs(commands: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "security"
+    nodes = [f"--node={number}=host{number}" for number in (1, 2, 3)]
+    said = commands.ok("security", "init", str(folder), *nodes, "--installed-at", "/etc/barnabas")
+    assert (
+        f"Copy the contents of {folder / 'node-2'} to /etc/barnabas on host2, then run there: "
+        "barnabas server --config /etc/barnabas/server.properties\n"
+    ) in said
+    settings = (folder / "node-1" / "server.properties").read_text()
+    assert "\nlog.dirs=/var/lib/barnabas\nmin.insync.replicas=2\n" in settings
+    assert "\n# metrics.listeners=127.0.0.1:9404\n# auto.create.topics.enable=false\n" in settings
+    commands.ok("security", "add-node", str(folder), "--node", "4=host4", "--data", "/data")
+    settings = (folder / "node-4" / "server.properties").read_text()
+    assert "\nlog.dirs=/data\nmin.insync.replicas=2\n" in settings
+    single = tmp_path / "single"
+    commands.ok("security", "init", str(single), "--node", "1=host1")
+    settings = (single / "node-1" / "server.properties").read_text()
+    assert f"\nlog.dirs={single / 'node-1' / 'data'}\n" in settings
+    assert "min.insync.replicas" not in settings
+
+
 def test_a_certificate_is_revoked(commands: Cli, tmp_path: Path) -> None:
     folder = str(tmp_path / "security")
     commands.ok("security", "init", folder, "--node", "1=host1", "--node", "2=host2")

@@ -8,7 +8,12 @@ from tests.support.wait import LIMIT_S, wait_until
 
 OLD, NEW = "the old secret of a cluster", "the new secret of a cluster"
 STEPS = [(OLD, NEW), (NEW, OLD), (NEW,)]
-READ_AGAIN = "uses the cluster secret of its changed file"
+READ_AGAIN = "read the changed cluster secret file: this node "
+SAID = [
+    "uses the same secret as before, and accepts a second one",
+    "uses another secret now, and accepts a second one",
+    "uses the same secret as before, and accepts no other",
+]
 
 
 class Secrets:
@@ -55,6 +60,8 @@ def test_no_node_is_stopped_to_change_the_secret(tmp_path: Path) -> None:
                     ),
                     "a node does not read its file again",
                 )
+                for node in others:
+                    assert node.log.read_text().rpartition(READ_AGAIN)[2].startswith(SAID[step])
             # With the old one nobody is let in.
             lost = cluster[1]
             secrets.write(lost, (OLD,))

@@ -12,7 +12,7 @@ from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.controller.configs import BrokerSettings
 from barnabas.controller.controller import Controller
 from barnabas.controller.controller_config import ControllerConfig
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, Decision
 from barnabas.controller.elect_leaders import leaderless
 from barnabas.controller.lost_replicas import LOST_DIRECTORY
 from barnabas.controller.replica_ends import ReplicaEnd
@@ -91,6 +91,8 @@ class SmallCluster:
         self.records: list[MetadataRecord] = []
         """Those of the last decision."""
         self.warnings: list[str] = []
+        self.broker_events: list[BrokerEvent] = []
+        """Those of all decisions."""
         self.ends: dict[int, ReplicaEnd] = {}
         """How far the logs of a broker go, if not as far as the others'."""
         self.dead: set[int] = set()
@@ -117,6 +119,7 @@ class SmallCluster:
         self.end_offset += len(decision.records)
         self.records = decision.records
         self.warnings = decision.warnings
+        self.broker_events += decision.broker_events
         assert self.agreed == self.controller.pending_image
         self.watch_decision(before)
         if decision.records:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from barnabas.controller.decision import BrokerSilent, BrokerUnfenced
 from barnabas.wire.errors import ErrorCode
 from tests.controller.small_cluster import GRACE_MS, SESSION_MS, SmallCluster
 
@@ -28,6 +29,26 @@ def test_silence_ends_a_session() -> None:
     assert cluster.controller.next_deadline_ms() == 1000 + SESSION_MS
     assert not cluster.beat(1).is_fenced  # the same process, back in its old epoch
     assert cluster.state() == (2, [2])
+
+
+def test_it_is_said_once_who_is_fenced_and_who_is_back() -> None:
+    cluster = SmallCluster(2)
+    assert cluster.broker_events == [BrokerUnfenced(2, is_back=False)]
+    cluster.broker_events.clear()
+    cluster.create([1, 2])
+    cluster.now_ms = SESSION_MS
+    cluster.beat(2)
+    cluster.tick()
+    cluster.tick(1)
+    cluster.beat(1)
+    cluster.beat(1)
+    cluster.controller.disconnected(1, cluster.now_ms)
+    cluster.tick(GRACE_MS)
+    assert cluster.broker_events == [
+        BrokerSilent(1, SESSION_MS, is_disconnected=False, led=1),
+        BrokerUnfenced(1, is_back=True),
+        BrokerSilent(1, GRACE_MS, is_disconnected=True, led=0),
+    ]
 
 
 def test_silence_while_the_controller_stood_still_does_not_count() -> None:

@@ -153,7 +153,8 @@ class MemoryDisk:
         rest = (path[len(prefix) :] for path in self.directories if path.startswith(prefix))
         return sorted(name for name in rest if "/" not in name)
 
-    def make_directory(self, path: str) -> None:
+    def make_directory(self, path: str, *, private: bool = False) -> None:
+        del private
         while path:
             self.directories.add(path)
             path = path.rpartition("/")[0]

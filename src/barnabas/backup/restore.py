@@ -14,7 +14,7 @@ from barnabas.backup.cluster_state import wanted_names
 from barnabas.backup.manifest import TopicData
 from barnabas.backup.partition_restore import PartitionRestore
 from barnabas.backup.restore_plan import RestorePlan
-from barnabas.backup.restored_state import restore_group, restore_state
+from barnabas.backup.restored_state import restore_acls, restore_group, restore_state
 from barnabas.backup.restored_topics import finish_topic, make_topic, replicas_of
 from barnabas.backup.store import BackupStore
 from barnabas.backup.workers import run_workers
@@ -62,6 +62,7 @@ class Restored:
     topics: int = 0
     groups: int = 0
     records: int = 0
+    acls: int = 0
     problems: list[str] = field(default_factory=list)
     """What could not be, and what is left to do by hand."""
 
@@ -113,7 +114,12 @@ class RestoreRun:
                 self._cluster, self._name(name), topic, self._replicas(topic)
             )
         if not self._options.topics and not self._options.prefix:
-            self.restored.problems += await restore_state(self._cluster, self._plan.point)
+            point = self._plan.point
+            self.restored.problems += await restore_state(self._cluster, point)
+            if point.acls:
+                refused = await restore_acls(self._cluster, point)
+                self.restored.problems += refused
+                self.restored.acls = 0 if refused else len(point.acls)
         return self.restored
 
     def _name(self, name: str) -> str:

@@ -44,7 +44,7 @@ async def restore_group(
 
 
 async def restore_state(cluster: ClusterClient, point: Point) -> list[str]:
-    """Broker settings, ACLs and quotas; returns what has to be done by hand."""
+    """Broker settings and quotas; returns what has to be done by hand."""
     problems = []
     for name, settings in point.broker_configs.items():
         if name != ALL_BROKERS and int(name) not in cluster.brokers:
@@ -58,7 +58,6 @@ async def restore_state(cluster: ClusterClient, point: Point) -> list[str]:
             for key, why in refused.items()
         ]
     problems += await _restore_quotas(cluster, point)
-    problems += await _restore_acls(cluster, point)
     if point.hidden_configs:
         problems.append(
             "settings whose values brokers do not show have to be set again: "
@@ -85,10 +84,9 @@ async def _restore_quotas(cluster: ClusterClient, point: Point) -> list[str]:
     return problems
 
 
-async def _restore_acls(cluster: ClusterClient, point: Point) -> list[str]:
-    """Last, because from the first rule on others may be locked out."""
-    if not point.acls:
-        return []
+async def restore_acls(cluster: ClusterClient, point: Point) -> list[str]:
+    """Last, because from the first rule on others may be locked out. Returns what could not be
+    done."""
     try:
         await create_acls(cluster, [Acl(*each) for each in point.acls])
     except BarnabasError as error:

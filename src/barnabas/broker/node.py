@@ -199,7 +199,7 @@ class Node:
             lambda now_ms: new_controller(config, self.image, self.random, now_ms, clock.now_ms),
             self._replica_ends,
             self.quorum.stalls.total_ms,
-            load_initial_users(environment.disk, config, self.random),
+            load_initial_users(environment.disk, config, data, self.random),
         )
         self.calls = ControllerCalls(
             self.node_id,

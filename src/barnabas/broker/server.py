@@ -234,6 +234,7 @@ def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
             node_id=config.node.node_id,
             new_cluster_id="",
             new_directory_id=environment.random.randbytes(16),
+            private=bool(config.authorizer.class_name),  # its files show all records
         )
     except (DirectoryLocked, DirectoryMismatch, StorageError) as error:
         raise ConfigError(str(error)) from None

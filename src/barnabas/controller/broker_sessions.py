@@ -28,6 +28,10 @@ class BrokerSession:
 
     deadline_ms: int | None
     """When the broker is fenced unless it sends a heartbeat; None while it is fenced."""
+    heard_ms: int
+    """When it last sent a heartbeat, or when this controller began."""
+    is_disconnected: bool = False
+    """Whether its connection has broken since."""
     forgiven_ms: int = 0
     """How much the session was extended because the controller stalled."""
     metadata_offset: int = NOTHING_READ
@@ -55,7 +59,7 @@ class BrokerSessions:
         self._config = config
         deadline_ms = now_ms + config.session_timeout_ms
         self._sessions = {
-            broker.id: BrokerSession(None if broker.fenced else deadline_ms)
+            broker.id: BrokerSession(None if broker.fenced else deadline_ms, now_ms)
             for broker in image.brokers.values()
         }
 
@@ -63,7 +67,7 @@ class BrokerSessions:
         self, broker_id: int, metadata_offset: int, metadata_end_offset: int, now_ms: int
     ) -> BrokerSession:
         """A broker sent a heartbeat, with how far it has replayed."""
-        session = self._sessions.setdefault(broker_id, BrokerSession(None))
+        session = self._sessions.setdefault(broker_id, BrokerSession(None, now_ms))
         self._watch_progress(session, metadata_offset, now_ms)
         session.metadata_offset = metadata_offset
         session.is_behind = metadata_offset < session.seen_end_offset
@@ -93,12 +97,15 @@ class BrokerSessions:
         """Restart the session, or end its deadline if the broker is fenced."""
         session = self._sessions[broker_id]
         session.deadline_ms = None if fenced else now_ms + self._config.session_timeout_ms
+        session.heard_ms = now_ms
+        session.is_disconnected = False
         session.forgiven_ms = 0
 
     def shorten(self, broker_id: int, now_ms: int) -> None:
         """The broker's connection broke."""
         session = self._sessions.get(broker_id)
         if session is not None and session.deadline_ms is not None:
+            session.is_disconnected = True
             grace_ends_ms = now_ms + self._config.disconnect_grace_ms
             session.deadline_ms = min(session.deadline_ms, grace_ends_ms)
 
@@ -127,6 +134,12 @@ class BrokerSessions:
             for broker_id, session in self._sessions.items()
             if session.deadline_ms is not None and session.deadline_ms <= now_ms
         ]
+
+    def silence(self, broker_id: int, now_ms: int) -> tuple[int, bool]:
+        """For how many milliseconds a broker has sent no heartbeat, and whether its connection
+        broke."""
+        session = self._sessions[broker_id]
+        return now_ms - session.heard_ms, session.is_disconnected
 
     def next_deadline_ms(self) -> int | None:
         deadlines = (session.deadline_ms for session in self._sessions.values())

@@ -30,7 +30,7 @@ from barnabas.controller.configs import BrokerSettings, TopicDefaults
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.create_partitions import create_partitions, growth_throttled
 from barnabas.controller.creation_budget import CreationBudget
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerSilent, Decision
 from barnabas.controller.delegation_tokens import DelegationTokens
 from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
@@ -40,7 +40,12 @@ from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.leaders import leader_balance
 from barnabas.controller.leaders.stuck_leaders import StuckLeaders
-from barnabas.controller.liveness import elect_leaderless, fence, has_leaderless
+from barnabas.controller.liveness import (
+    elect_leaderless,
+    fence,
+    has_leaderless,
+    led_partitions,
+)
 from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
@@ -201,6 +206,10 @@ class Controller:
         draft = self._draft()
         expired = self._sessions.expired(now_ms)
         if expired:
+            for node_id in expired:
+                led = led_partitions(draft.image, node_id)
+                silence = self._sessions.silence(node_id, now_ms)
+                draft.broker_events.append(BrokerSilent(node_id, *silence, led))
             fence(draft, expired)
             for node_id in expired:
                 self._sessions.end(node_id)

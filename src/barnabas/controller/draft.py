@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, Decision
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.records import MetadataRecord
 
@@ -28,6 +28,7 @@ class Draft:
     """Brokers that do not keep up with the metadata log: others are elected before them."""
     records: list[MetadataRecord] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    broker_events: list[BrokerEvent] = field(default_factory=list)
     to_recover: list[tuple[bytes, int]] = field(default_factory=list)
     """Partitions without a leader that allow an unclean election, by topic id and index."""
 
@@ -40,4 +41,4 @@ class Draft:
             self.write(record)
 
     def decision(self, answer: AnswerT) -> Decision[AnswerT]:
-        return Decision(self.records, answer, self.warnings, self.to_recover)
+        return Decision(self.records, answer, self.warnings, self.broker_events, self.to_recover)

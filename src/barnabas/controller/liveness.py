@@ -7,6 +7,7 @@ would have to be updated by every change.
 from collections.abc import Collection
 from dataclasses import replace
 
+from barnabas.controller.decision import BrokerUnfenced
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import change_partition
 from barnabas.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
@@ -29,11 +30,22 @@ def fence(draft: Draft, broker_ids: Collection[int]) -> None:
 
 def unfence(draft: Draft, broker: BrokerImage) -> None:
     """A broker is active: it may lead partitions that have no leader."""
+    is_back = draft.image.was_unfenced(broker.id)
+    draft.broker_events.append(BrokerUnfenced(broker.id, is_back))
     draft.write(_change(broker, fenced=UNFENCE))
     for topic in draft.image.topics.values():
         for partition in topic.partitions:
             if partition.leader == NO_LEADER and broker.id in partition.replicas:
                 change_partition(draft, topic, partition)
+
+
+def led_partitions(image: MetadataImage, broker_id: int) -> int:
+    """How many partitions a broker leads."""
+    return sum(
+        partition.leader == broker_id
+        for topic in image.topics.values()
+        for partition in topic.partitions
+    )
 
 
 def has_leaderless(image: MetadataImage) -> bool:

@@ -73,8 +73,9 @@ class Disk(Protocol):
 
     def list_directories(self, directory: str) -> list[str]: ...
 
-    def make_directory(self, path: str) -> None:
-        """With its parents; fine if it is there already."""
+    def make_directory(self, path: str, *, private: bool = False) -> None:
+        """With its parents; fine if it is there already. With `private`, others can't read it if
+        it is new."""
 
     def sync_directory(self, path: str) -> None: ...
 
@@ -198,8 +199,8 @@ class OsDisk:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
-    def make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+    def make_directory(self, path: str, *, private: bool = False) -> None:
+        os.makedirs(path, mode=0o700 if private else 0o777, exist_ok=True)
 
     def sync_directory(self, path: str) -> None:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

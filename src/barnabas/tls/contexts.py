@@ -17,6 +17,11 @@ _MIN_VERSION = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLS
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:!aNULL:!aDSS"
 """Of TLS 1.2: with forward secrecy, and authenticated encryption instead of CBC."""
 
+_MISSING = (
+    "; create the node's certificate with `barnabas security init`, or for a node that joins with "
+    "`barnabas security add-node`, and copy it there"
+)
+
 
 def server_context(files: TlsFiles, client_auth: ssl.VerifyMode) -> ssl.SSLContext:
     """A context for the side that accepts connections. Raises `TlsError`."""
@@ -27,7 +32,7 @@ def server_context(files: TlsFiles, client_auth: ssl.VerifyMode) -> ssl.SSLConte
             "a TLS listener needs a certificate; set ssl.keystore.location to a PEM file with the "
             "certificate chain and its key"
         )
-    _load_certificate(context, files)
+    _load_certificate(context, files, _MISSING)
     if files.trusted is not None:
         _load_trusted(context, files.trusted)
     elif client_auth is not ssl.CERT_NONE:
@@ -70,7 +75,7 @@ def _restrict(context: ssl.SSLContext, files: TlsFiles) -> None:
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
 
 
-def _load_certificate(context: ssl.SSLContext, files: TlsFiles) -> None:
+def _load_certificate(context: ssl.SSLContext, files: TlsFiles, if_missing: str = "") -> None:
     certificate, key = files.certificate, files.key
     assert certificate is not None
     where = certificate if key is None else key
@@ -91,7 +96,8 @@ def _load_certificate(context: ssl.SSLContext, files: TlsFiles) -> None:
             why = _why_not_loaded(error, is_encrypted=is_encrypted)
             raise TlsError(f"{_name(where)}: {why}") from None
         except OSError as error:
-            raise TlsError(f"{_name(certificate)}: {error.strerror}") from None
+            advice = if_missing if isinstance(error, FileNotFoundError) else ""
+            raise TlsError(f"{_name(certificate)}: {error.strerror}{advice}") from None
 
 
 def _why_not_loaded(error: ssl.SSLError, *, is_encrypted: bool) -> str:

@@ -10,7 +10,7 @@ import pytest
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.node import Node
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, BrokerSilent, BrokerUnfenced, Decision
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.wire.messages.metadata_records import NoOpRecord
 
@@ -122,6 +122,36 @@ def play(scenario: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
 async def turns() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+def test_the_log_says_who_is_fenced_and_who_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    events: list[BrokerEvent] = [
+        BrokerSilent(1, 9000, is_disconnected=False, led=18),
+        BrokerSilent(2, 150, is_disconnected=True, led=1),
+        BrokerUnfenced(1, is_back=True),
+        BrokerUnfenced(3, is_back=False),
+    ]
+
+    async def scenario(stage: Stage) -> None:
+        stage.active.started([])
+        decision = Decision([NoOpRecord()], None, broker_events=events)
+        deciding = asyncio.ensure_future(stage.active.decide(lambda *_: decision, WAIT_MS))
+        await turns()
+        stage.quorum.agree()
+        await deciding
+
+    with caplog.at_level("INFO"):
+        play(scenario)
+    said = [(r.levelname, r.getMessage()) for r in caplog.records if "node " in r.getMessage()]
+    assert said[1:] == [
+        ("WARNING", "node 1 is fenced: no heartbeat for 9 s; it led 18 partitions"),
+        (
+            "WARNING",
+            "node 2 is fenced: its connection broke, no heartbeat for 0.15 s; it led 1 partition",
+        ),
+        ("INFO", "node 1 is back and no longer fenced"),
+        ("INFO", "node 3 has joined and can lead partitions"),
+    ]
 
 
 def test_who_does_not_lead_decides_nothing() -> None:

@@ -1,6 +1,7 @@
 """Nodes that ask who their clients are do not listen without a cluster secret."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,24 @@ def test_an_open_node_starts_though_it_can_write_no_secret(tmp_path: Path) -> No
 
     (tmp_path / "cluster.secret.tmp").mkdir()
     asyncio.run(serve())
+
+
+@pytest.mark.parametrize(("chosen", "others_may"), [(RULES, 0), ({}, 0o055)])
+def test_only_the_owner_reads_the_data_of_a_node_with_access_rules(
+    tmp_path: Path, chosen: dict[str, str], others_may: int
+) -> None:
+    async def serve(data: Path) -> None:
+        await (await start(data, {**PLAINTEXT, **chosen})).stop()
+
+    before = os.umask(0o022)
+    try:
+        asyncio.run(serve(tmp_path / "new"))
+        (tmp_path / "there").mkdir()
+        asyncio.run(serve(tmp_path / "there"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o077 == others_may
+    assert (tmp_path / "there").stat().st_mode & 0o077 == 0o055, "the operator has made it"
 
 
 def test_who_knows_the_cluster_id_is_not_a_node(tmp_path: Path) -> None:

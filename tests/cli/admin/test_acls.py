@@ -88,6 +88,7 @@ def test_what_is_meant_has_to_be_said(rules: Cli) -> None:
     assert b"name a topic" in missing.stderr
     both = rules.run("acls", "add", "alice", "read", "--topic", "t", "--group", "g")
     assert both.returncode == 2
+    assert b"names one resource" in both.stderr
 
 
 def test_without_an_authorizer(tmp_path: Path) -> None:

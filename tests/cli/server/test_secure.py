@@ -31,6 +31,7 @@ def test_a_secured_cluster(supervised: list[Supervised], tmp_path: Path) -> None
     config = tmp_path / "data" / "security" / "admin.properties"
     admin = ("--command-config", str(config))
     cli = Cli(servers)
+    assert read_properties(config, "")["bootstrap.servers"] == servers
 
     assert [user["user"] for user in cli.json("users", "list", *admin)] == ["admin"]
     cli.ok("topics", "create", "orders", "--replication-factor", "3", *admin)

@@ -256,6 +256,10 @@ def test_who_does_not_say_what_it_serves_counts_as_away(
         async with FakeBroker({"t": 1}) as broker:
             with pytest.raises(BrokerUnreachable, match=said):
                 await BrokerConnection.open("127.0.0.1", port, timeout_ms=timeout_ms)
+            with pytest.raises(BrokerUnreachable, match="SSL or SASL_SSL") as caught:
+                async with ClusterClient(f"127.0.0.1:{port}", connect_timeout_ms=timeout_ms):
+                    pass
+            assert "running there" not in str(caught.value), "something has answered"
             addresses = f"127.0.0.1:{port},{broker.bootstrap}"
             async with ClusterClient(addresses, connect_timeout_ms=timeout_ms) as cluster:
                 assert len((await cluster.topic("t")).partitions) == 1

@@ -19,6 +19,7 @@ from barnabas.errors import (
     NotAuthorized,
     RecordTooLarge,
     RequestTimedOut,
+    SignInFailed,
     TopicExists,
     UnknownGroup,
     UnknownTopic,
@@ -76,6 +77,9 @@ def test_unreachable_brokers_are_named_with_the_fix() -> None:
     bootstrap = str(BrokerUnreachable.at_bootstrap([refused]))
     assert "h:1 (connection refused)" in bootstrap
     assert "is `barnabas server` running" in bootstrap
+    same = SignInFailed("wrong password")
+    shown = str(BrokerUnreachable.at_bootstrap([("a:1", same), ("b:2", same)]))
+    assert "at a:1, b:2 (wrong password):" in shown
     advertised = str(BrokerUnreachable.at_advertised(3, "x:9", "no route"))
     assert "broker 3 says it is at x:9" in advertised
     assert "is node 3 down? If not, start it with --advertise" in advertised

@@ -64,7 +64,7 @@ def test_without_any_broker_all_addresses_are_named() -> None:
         with pytest.raises(BrokerUnreachable) as caught:
             async with ClusterClient("127.0.0.1:1,127.0.0.1:2"):
                 pass
-        assert "127.0.0.1:1 (connection refused); 127.0.0.1:2" in str(caught.value)
+        assert "127.0.0.1:1, 127.0.0.1:2 (connection refused)" in str(caught.value)
 
     run(main())
 

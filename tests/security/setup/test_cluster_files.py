@@ -56,6 +56,17 @@ def test_only_the_owner_reads_what_is_secret(files: ClusterFiles) -> None:
     assert seen == SECRET | {"ca.pem", "crl.pem"}
 
 
+def test_the_file_of_the_administrator_names_the_servers(files: ClusterFiles) -> None:
+    before = files.administrator_settings()
+    for servers in ("host1:9092", "host1:9092,host2:9092"):
+        files.name_servers(servers)
+        assert files.administrator_settings() == {"bootstrap.servers": servers, **before}
+    assert not stat.S_IMODE(files.administrator_file.stat().st_mode) & 0o077
+    files.administrator_file.unlink()
+    files.name_servers("host1:9092")
+    assert not files.administrator_file.exists()
+
+
 def test_a_folder_of_a_node_suffices_for_it(files: ClusterFiles) -> None:
     settings = files.node_settings(2)
     for name in ("ssl.keystore.location", "ssl.truststore.location", "cluster.secret.file"):

@@ -21,7 +21,7 @@ from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown
 from barnabas.broker.quorum.quorum import Quorum
 from barnabas.broker.runtime.clock import Clock
 from barnabas.controller.controller import Controller
-from barnabas.controller.decision import Decision
+from barnabas.controller.decision import BrokerEvent, BrokerSilent, BrokerUnfenced, Decision
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.metadata.partition_image import NO_LEADER
@@ -193,6 +193,8 @@ class ActiveController:
                 self._give_up("a decision has failed")
         for warning in decision.warnings:
             logger.warning("%s", warning)
+        for event in decision.broker_events:
+            _log_broker(event)
         if decision.records:
             agreed.add_done_callback(self._settled)
         if decision.to_recover:
@@ -251,6 +253,23 @@ class ActiveController:
         self._timer = None
         if self._controller is not None:
             self._carry_out(self._controller, lambda controller, now_ms: controller.tick(now_ms))
+
+
+def _log_broker(event: BrokerEvent) -> None:
+    match event:
+        case BrokerSilent(broker_id, silent_ms, is_disconnected, led):
+            logger.warning(
+                "node %d is fenced: %sno heartbeat for %.3g s; it led %d %s",
+                broker_id,
+                "its connection broke, " if is_disconnected else "",
+                silent_ms / 1000,
+                led,
+                "partition" if led == 1 else "partitions",
+            )
+        case BrokerUnfenced(broker_id, is_back=True):
+            logger.info("node %d is back and no longer fenced", broker_id)
+        case BrokerUnfenced(broker_id):
+            logger.info("node %d has joined and can lead partitions", broker_id)
 
 
 def _recover(ends: ReplicaEnds, controller: Controller, _: int) -> Decision[None]:

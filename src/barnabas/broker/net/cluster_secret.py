@@ -32,7 +32,8 @@ def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes 
         found = disk.read_file(path).splitlines()
     except OSError as error:
         raise ConfigError(
-            f"{SETTING}={path}: {error.strerror}; copy the file from another node of the cluster"
+            f"{SETTING}={path}: {error.strerror}; create one with `openssl rand -base64 32`, or "
+            "copy it from another node"
         ) from error
     lines = [line.strip() for line in found if line.strip()]
     shortest = min(map(len, lines), default=0)

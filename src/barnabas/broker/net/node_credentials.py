@@ -75,9 +75,14 @@ class NodeCredentials:
         self._refused = ""
         if secret is not None and secret != self._secret:
             _stretch_now(secret)
+            used, _, other = secret.partition(b"\n")
+            is_same = used == self._secret.partition(b"\n")[0]
             self._secret = secret
-            accepted = " and accepts another" if b"\n" in secret else ""
-            logger.info("this node uses the cluster secret of its changed file%s", accepted)
+            logger.info(
+                "read the changed cluster secret file: this node %s, and %s",
+                "uses the same secret as before" if is_same else "uses another secret now",
+                "accepts a second one" if other else "accepts no other",
+            )
 
     async def ensure_secret(self, *, is_alone: bool) -> None:
         """Create the secret on a node that is a cluster by itself; nodes that join later need

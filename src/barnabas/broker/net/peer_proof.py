@@ -132,7 +132,7 @@ class Prover:
 class Verifier:
     """The side that accepts the connection: its state between the hello and the proof."""
 
-    __slots__ = ("_credentials", "_hello", "_peer", "challenge")
+    __slots__ = ("_credentials", "_hello", "_me_id", "_peer", "challenge")
 
     def __init__(self, credentials: Credentials, hello: bytes, nonce: bytes) -> None:
         """Raises `ProofError`."""
@@ -157,6 +157,7 @@ class Verifier:
             raise ProofError(f"this is node {node_id} itself: two nodes have one number")
         self._credentials = credentials
         self._hello = hello
+        self._me_id = me.node_id
         self._peer = PeerIdentity(node_id, directory_id)
         self.challenge = nonce
 
@@ -168,7 +169,8 @@ class Verifier:
             expected = _proof(key, b"asks", self.challenge, self._hello)
             if hmac.compare_digest(proof, expected):
                 return self._peer, _proof(key, b"asked", self.challenge, self._hello)
-        raise ProofError("your cluster secret differs from this node's")
+        peer = self._peer.node_id
+        raise ProofError(f"node {peer}'s cluster secret differs from that of node {self._me_id}")
 
 
 def _proof(key: bytes, role: bytes, nonce: bytes, hello: bytes) -> bytes:

@@ -317,7 +317,9 @@ class _Lane:
                 failure = str(error)
                 if peers.tls is not None:
                     failure = "it closed the connection during the TLS handshake"
-                    peers.not_secure(self.node_id, f"{host}:{port}: {failure}: has it TLS there?")
+                    peers.not_secure(
+                        self.node_id, f"{host}:{port}: {failure}: does it use TLS there?"
+                    )
             except OSError as error:
                 failure = str(error)
             except CancelledError:

@@ -315,7 +315,10 @@ def _resource(
         if name is not None
     ]
     if len(named) > 1:
-        raise typer.BadParameter("name one resource: a topic, a group, a transactional id, ...")
+        raise typer.BadParameter(
+            "a command names one resource: a topic, a group, a transactional id, ...; run it once "
+            "for each"
+        )
     return named[0] if named else None
 
 

@@ -108,13 +108,15 @@ async def restore(
                 "topics": restored.topics,
                 "records": restored.records,
                 "groups": restored.groups,
+                "acls": restored.acls,
                 "problems": restored.problems,
             }
         )
         return
     say(
         f"restored {counted(restored.topics, 'topic')} with "
-        f"{counted(restored.records, 'record')}, {counted(restored.groups, 'group')}"
+        f"{counted(restored.records, 'record')}, {counted(restored.groups, 'group')}, "
+        f"{counted(restored.acls, 'ACL')}"
     )
     for problem in restored.problems:
         say(f"to do: {problem}")

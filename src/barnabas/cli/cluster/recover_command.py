@@ -66,7 +66,10 @@ async def _recover_online(
         found = await ailing_partitions(cluster, wanted)
         electable = [each.partition for each in found if each.would_lead is not None]
         if not session.as_json:
-            print_ailing(found) if found else say("all partitions have enough replicas in sync")
+            print_ailing(found) if found else say(
+                "all partitions have a leader and min.insync.replicas in sync; `barnabas cluster "
+                "status` also shows those with fewer replicas than they should have"
+            )
         if apply and electable:
             if not yes:
                 typer.confirm(

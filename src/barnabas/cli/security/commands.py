@@ -1,6 +1,6 @@
 """`barnabas security`: certificates and the first administrator of a secured cluster."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,16 +16,17 @@ from barnabas.cli.base.command import (
 )
 from barnabas.cli.base.output import print_json, print_line, print_table
 from barnabas.cli.base.properties import read_properties
-from barnabas.cli.security.node_hosts import parse_nodes, server_settings, voters_of
+from barnabas.cli.security.node_hosts import PROPOSED, parse_nodes, server_settings, voters_of
 
 if TYPE_CHECKING:
     from barnabas.security.setup.certificates import CertificateFacts
-    from barnabas.security.setup.cluster_files import ClusterFiles
+    from barnabas.security.setup.cluster_files import ClusterFiles, NodeHosts
 
 _HELP = "Make, renew and revoke certificates; make an administrator."
 _VOTERS = "controller.quorum.voters"
 _CRL = "ssl.crl.location"
 _DEFAULT_DAYS = 365
+_DATA = Path("/var/lib/barnabas")
 
 app = typer.Typer(no_args_is_help=True, help=_HELP)
 
@@ -51,6 +52,15 @@ InstalledAt = Annotated[
         show_default=False,
     ),
 ]
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Data directory of a node on its machine. Default: /var/lib/barnabas with "
+        "--installed-at, otherwise `data` in the node's folder.",
+        show_default=False,
+    ),
+]
 
 
 @app.callback()
@@ -68,6 +78,7 @@ def init(
     node: Node,
     port: Port = 9092,
     installed_at: InstalledAt = None,
+    data: Data = None,
     verbose: Verbose = False,
 ) -> None:
     """Make a CA, the files of each node, and a first administrator."""
@@ -77,10 +88,8 @@ def init(
         voters = voters_of(nodes, port)
         files.make(nodes, ",".join(each.partition("@")[2] for each in voters.split(",")))
         for each in nodes:
-            own = files.node_settings(each.node_id, installed_at)
-            settings = server_settings(each, port, voters, own)
-            files.write_node_settings(each.node_id, settings)
-        _say_next(files, [each.node_id for each in nodes], installed_at)
+            _write_settings(files, each, port, voters, installed_at, data)
+        _say_next(files, nodes, installed_at)
         print_line("When they run:")
         print_line(f"  barnabas users list --command-config {files.administrator_file}")
 
@@ -94,6 +103,7 @@ def add_node(
     node: Node,
     port: Port = 9092,
     installed_at: InstalledAt = None,
+    data: Data = None,
     verbose: Verbose = False,
 ) -> None:
     """Make the files of nodes that join the cluster."""
@@ -105,9 +115,8 @@ def add_node(
             first = files.node_folder(files.node_ids[0]) / "server.properties"
             voters = read_properties(first, "the settings of the first node,").get(_VOTERS, "")
             files.add(each)
-            own = files.node_settings(each.node_id, installed_at)
-            files.write_node_settings(each.node_id, server_settings(each, port, voters, own))
-        _say_next(files, [each.node_id for each in nodes], installed_at)
+            _write_settings(files, each, port, voters, installed_at, data)
+        _say_next(files, nodes, installed_at)
 
     _with_files(ctx, folder, run, verbose=verbose)
 
@@ -164,7 +173,9 @@ def revoke(
             raise UsageError("give what to revoke: --node ID or --certificate FILE")
         for each in files.revoke(node or [], certificate or []):
             print_line(f"revoked {each.subject}, serial {each.serial}")
-        print_line(f"Copy {files.crl_file} to each machine, in place of the node's crl.pem.")
+        print_line(
+            f"Copy {files.crl_file} to each machine, and replace the node's crl.pem with it."
+        )
         for each_id in files.node_ids:
             settings = files.node_folder(each_id) / "server.properties"
             if settings.exists() and _CRL not in read_properties(settings, "the node's settings,"):
@@ -208,12 +219,31 @@ def _check(files: "ClusterFiles") -> None:
         )
 
 
-def _say_next(files: "ClusterFiles", node_ids: list[int], installed_at: Path | None) -> None:
-    print_line("Copy each folder to its machine, and start the node there:")
-    for node_id in node_ids:
-        here = files.node_folder(node_id)
+def _write_settings(
+    files: "ClusterFiles",
+    node: "NodeHosts",
+    port: int,
+    voters: str,
+    installed_at: Path | None,
+    data: Path | None,
+) -> None:
+    if data is None:
+        data = _DATA if installed_at is not None else files.node_folder(node.node_id) / "data"
+    own = files.node_settings(node.node_id, installed_at)
+    settings = server_settings(node, port, voters, data, own)
+    files.write_node_settings(node.node_id, settings, PROPOSED)
+
+
+def _say_next(
+    files: "ClusterFiles", nodes: "Sequence[NodeHosts]", installed_at: Path | None
+) -> None:
+    for node in nodes:
+        here = files.node_folder(node.node_id)
         target = here if installed_at is None else installed_at
-        print_line(f"  {here}: barnabas server --config {target / 'server.properties'}")
+        print_line(
+            f"Copy the contents of {here} to {target} on {node.hosts[0]}, then run there: "
+            f"barnabas server --config {target / 'server.properties'}"
+        )
 
 
 def _show(

@@ -1,6 +1,7 @@
 """Nodes as they are given on the command line: `1=host1.example.com`."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.cli.base import exit_codes
@@ -28,16 +29,25 @@ def parse_nodes(given: Sequence[str]) -> "list[NodeHosts]":
     return nodes
 
 
+_SEVERAL = 3
+PROPOSED = {"metrics.listeners": "127.0.0.1:9404", "auto.create.topics.enable": "false"}
+"""Settings that fit most clusters in production, and that the operator decides about."""
+
+
 def server_settings(
-    node: "NodeHosts", port: int, voters: str, security: Mapping[str, str]
+    node: "NodeHosts", port: int, voters: str, data: Path, security: Mapping[str, str]
 ) -> dict[str, str]:
-    """All settings of a node, apart from where its data is."""
+    """All settings of a node."""
     host = node.hosts[0]
+    # Otherwise an acknowledged record may be on one disk only.
+    durable = {"min.insync.replicas": "2"} if voters.count(",") + 1 >= _SEVERAL else {}
     return {
         "node.id": str(node.node_id),
         "listeners": f"SASL_SSL://0.0.0.0:{port}",
         "advertised.listeners": f"SASL_SSL://{_bracketed(host)}:{port}",
         "controller.quorum.voters": voters,
+        "log.dirs": str(data),
+        **durable,
         **security,
     }
 

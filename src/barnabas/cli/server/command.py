@@ -191,6 +191,8 @@ def _run_node(properties: dict[str, str], *, secure: bool, console: bool) -> int
         address = properties.get("advertised.listeners", properties["listeners"])
         say(secured.how_to_connect(address.partition("://")[2]))
         administrator = secured.files.administrator_file
+        if not address.endswith(":0"):
+            secured.name_servers(servers_of(properties))
     else:
         check_not_secured(properties)
     configured_voters(BrokerConfig(properties))
@@ -219,16 +221,17 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console:
         secured = _secured_data(properties)
         planned = secured.secured(plan_nodes(secured.prepare(properties, count), count))
         check_ports(planned)
-        servers = ",".join(str(node.address) for node in planned) if console else None
-        with with_console(servers, secured.files.administrator_file):
+        servers = ",".join(str(node.address) for node in planned)
+        secured.name_servers(servers)
+        with with_console(servers if console else None, secured.files.administrator_file):
             return supervise(planned, secured.how_to_connect)
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)
     if "cluster.secret.file" not in properties:
         make_secret(planned)
-    servers = ",".join(str(node.address) for node in planned) if console else None
-    with with_console(servers):
+    servers = ",".join(str(node.address) for node in planned)
+    with with_console(servers if console else None):
         return supervise(planned)
 
 

@@ -57,6 +57,14 @@ class SecuredData:
             for node in nodes
         ]
 
+    def name_servers(self, servers: str) -> None:
+        """Write into the administrator's file where the nodes are. Raises `ConfigError`."""
+        try:
+            self.files.name_servers(servers)
+        except OSError as error:
+            path = self.files.administrator_file
+            raise ConfigError(f"can't write {path}: {error.strerror}") from error
+
     def how_to_connect(self, servers: str) -> str:
         return (
             f"Connect as the administrator: barnabas topics list -b {servers} --command-config "

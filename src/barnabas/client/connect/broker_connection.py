@@ -137,10 +137,12 @@ class BrokerConnection(asyncio.BufferedProtocol):
             if connection.tls_failure is not None:
                 raise HandshakeFailed(connection.tls_failure) from error
             what = "does not answer" if isinstance(error, RequestTimedOut) else "closes it"
-            raise BrokerUnreachable(
-                f"it accepts the connection and {what}: it is busy, is not Kafka, or is a TLS "
-                "listener that needs security.protocol=SSL"
-            ) from error
+            unreachable = BrokerUnreachable(
+                f"it accepts the connection and {what}: it is busy, is not Kafka, or needs "
+                "security.protocol=SSL or SASL_SSL (on the command line `--command-config FILE`)"
+            )
+            unreachable.is_connected = True
+            raise unreachable from error
         except BaseException:
             await connection.close()
             raise

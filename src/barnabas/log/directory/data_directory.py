@@ -90,16 +90,24 @@ class DataDirectory:
 
     @classmethod
     def open(
-        cls, disk: Disk, path: str, *, node_id: int, new_cluster_id: str, new_directory_id: bytes
+        cls,
+        disk: Disk,
+        path: str,
+        *,
+        node_id: int,
+        new_cluster_id: str,
+        new_directory_id: bytes,
+        private: bool = False,
     ) -> "DataDirectory":
         """Lock the directory, and make it if it is new; then it belongs to `new_cluster_id`, or,
-        if that is empty, to none before it joins one.
+        if that is empty, to none before it joins one. With `private`, only its owner can read a new
+        one.
 
         Raises DirectoryLocked, DirectoryMismatch or StorageError, each with a message for people.
         """
         path = path.rstrip("/") or "/"
         try:
-            disk.make_directory(path)
+            disk.make_directory(path, private=private)
             lock = disk.lock(path)
         except OSError as error:
             raise StorageError(f"cannot use {path} as data directory: {error}") from error

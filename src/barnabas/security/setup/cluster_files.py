@@ -32,6 +32,7 @@ ADMINISTRATOR_FILE = "admin.properties"
 SERVER_FILE = "server.properties"
 _CA, _CA_KEY, _CRL = "ca.pem", "ca.key", "crl.pem"
 _CERTIFICATE, _SECRET, _USERS = "node.pem", "cluster.secret", "users"
+_SERVERS = "bootstrap.servers"
 _NODE = re.compile(r"node-(\d+)")
 _MECHANISM = ScramMechanism.SCRAM_SHA_512
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -100,7 +101,7 @@ class ClusterFiles:
         for node in nodes:
             self._make_node(authority, node, {_SECRET: secret, _USERS: user})
         _write(self.folder / _CA_KEY, authority.key)
-        servers = {} if bootstrap is None else {"bootstrap.servers": bootstrap}
+        servers = {} if bootstrap is None else {_SERVERS: bootstrap}
         administrator = {**servers, **self.client_settings(ADMINISTRATOR, password)}
         _write(self.administrator_file, _text(administrator))
         # Last: it says that all is there.
@@ -185,8 +186,12 @@ class ClusterFiles:
             "initial.users.file": str(here / _USERS),
         }
 
-    def write_node_settings(self, node_id: int, settings: Mapping[str, str]) -> None:
-        _write(self.node_folder(node_id) / SERVER_FILE, _text(settings))
+    def write_node_settings(
+        self, node_id: int, settings: Mapping[str, str], proposed: Mapping[str, str]
+    ) -> None:
+        """The settings of a node, and comments with others that the operator may want."""
+        comments = b"# Consider these too:\n" + _text({f"# {k}": v for k, v in proposed.items()})
+        _write(self.node_folder(node_id) / SERVER_FILE, _text(settings) + comments)
 
     def client_settings(self, user: str, password: str) -> dict[str, str]:
         """How a user connects."""
@@ -201,7 +206,19 @@ class ClusterFiles:
     def administrator_settings(self) -> dict[str, str]:
         """How the first administrator connects."""
         lines = self.administrator_file.read_text().splitlines()
-        return dict(line.split("=", 1) for line in lines)
+        return dict(line.split("=", 1) for line in lines if "=" in line)
+
+    def name_servers(self, servers: str) -> None:
+        """Write where the administrator connects, unless the file says so already.
+
+        OSError if the disk refuses. The operator may have moved the file.
+        """
+        if not self.administrator_file.exists():
+            return
+        settings = self.administrator_settings()
+        named = {_SERVERS: servers, **{k: v for k, v in settings.items() if k != _SERVERS}}
+        if named != settings:
+            _write(self.administrator_file, _text(named))
 
     def _authority(self) -> Authority:
         try:

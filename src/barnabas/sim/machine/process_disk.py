@@ -120,7 +120,8 @@ class ProcessDisk:
         entries = self._directory(directory).entries
         return [name for name, entry in entries.items() if isinstance(entry, Directory)]
 
-    def make_directory(self, path: str) -> None:
+    def make_directory(self, path: str, *, private: bool = False) -> None:
+        del private
         directory = self.disk.root
         for name in path.strip("/").split("/"):
             entry = directory.entries.get(name)
