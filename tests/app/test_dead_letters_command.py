@@ -118,6 +118,33 @@ def test_letters_that_a_replay_has_passed_over_are_sent_back_by_a_later_one(
     assert " stay: " in kept.stderr  # behind the record that is no letter
 
 
+def test_a_replay_that_fails_leaves_letters_that_were_passed_over_as_they_were(
+    app_broker: barnabas.Cluster, topic: str
+) -> None:
+    servers = app_broker.bootstrap_servers
+    dead, missing = f"{topic}-dead", f"{topic}-missing"
+    app_broker.create_topic(dead)
+    app_broker.create_topic(missing)
+    with barnabas.Producer(servers) as producer:
+        for number, origin in enumerate((topic, missing)):
+            record = Message(origin, 3, number, 0, b"k", b"v%d" % number, ())
+            producer.send(dead, record.value, headers=letter_headers(record, "g", "bad", 4))
+    assert "2 left" in command(servers, "replay", dead, "--reason", "other").stderr
+    with barnabas.Admin(servers) as admin:
+        admin.delete_topic(missing)
+    failed = command(servers, "replay", dead)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    app_broker.create_topic(missing)
+    sent = command(servers, "replay", dead).stdout
+    assert sent == f"sent 1 back to {topic}\nsent 1 back to {missing}\n"
+    found: list[bytes | None] = []
+    with barnabas.Consumer(servers, topic) as consumer:
+        while not found:
+            found += [each.value for each in consumer.poll(120)]
+        found += [each.value for each in consumer.poll(0.2)]
+    assert found == [b"v0"]
+
+
 def test_letters_that_may_have_been_sent_back_are_named_and_left_out(
     app_broker: barnabas.Cluster, topic: str
 ) -> None:
