@@ -1,4 +1,4 @@
-"""Retries with growing pauses: what fails is tried again later, and at last set aside.
+"""Retries with increasing delays: a failed job is retried, and finally becomes a dead letter.
 
     barnabas server &
     python examples/retries.py [BOOTSTRAP]

@@ -101,6 +101,10 @@ def test_what_cannot_be_decoded_is_a_value_error(name: Any, data: bytes) -> None
         decoder(name, "value_format")(data)
 
 
+class Mail:
+    """A type without encode and decode."""
+
+
 class Reversed:
     """A format of one's own."""
 
@@ -126,6 +130,8 @@ def test_what_is_no_format_is_refused_at_once() -> None:
         format_of(3, "value_format")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="value_format has to be a name, or an object"):
         format_of(Reversed, "value_format")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"write value_format=barnabas\.formats\.of\(Mail\)"):
+        format_of(Mail, "value_format")  # type: ignore[arg-type]
 
 
 def test_a_format_that_makes_no_bytes_is_found_out() -> None:

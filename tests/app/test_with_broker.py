@@ -113,6 +113,8 @@ def test_results_are_sent_with_their_keys(
     }
     (letter,) = read(servers, f"{topic}-dead", 1)
     assert letter.value == b'{"id":50}'
+    with barnabas.Admin(servers) as admin:
+        assert admin.configs(topic=f"{topic}-dead")["retention.ms"].value == "-1"
     assert dict(letter.headers)["dead-letter.reason"] == b"ValueError: poison"
     if not exactly_once:
         assert sum(committed(servers, f"g-{topic}").values()) == 100

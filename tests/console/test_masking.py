@@ -158,7 +158,7 @@ def test_other_traces_are_shown() -> None:
 
 
 def test_a_replay_by_reason_is_refused_where_reasons_are_masked() -> None:
-    """It would pass masked letters over, and later replays begin behind them."""
+    """The number of letters that it sends would reveal what their reasons contain."""
     given = {"topic": "payments-dead", "reason": "4111"}
     options = SimpleNamespace(masks=[parse_mask("payments:$.card")])
     call: Any = SimpleNamespace(text=given.__getitem__, options=options)

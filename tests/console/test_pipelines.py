@@ -278,8 +278,9 @@ def test_dead_letters_are_listed_replayed_once_and_dropped(
     assert console.ask("/api/dead-letters?topic=nowhere")[0] == 404
     replay = {"topic": "bad-orders", "reason": ""}
     sent = console.change("POST", "/api/dead-letters/replay", replay)
-    assert sent == {"sent": {"orders": 3}}
-    assert console.change("POST", "/api/dead-letters/replay", replay) == {"sent": {}}
+    assert sent == {"sent": {"orders": 3}, "left": 0, "uncertain": []}
+    nothing = console.change("POST", "/api/dead-letters/replay", replay)
+    assert nothing == {"sent": {}, "left": 0, "uncertain": []}
     with barnabas.Admin(servers) as admin:
         assert sum(admin.offsets("orders").values()) >= before + 3
     assert all(
@@ -299,21 +300,27 @@ def test_letters_that_a_replay_has_passed_over_are_not_deleted_as_sent_back(
     write_letters(servers, topic, "orders", b"red", b"blue", b"red", b"red", b"blue")
     filtered = {"topic": topic, "reason": "red"}
     replay = "/api/dead-letters/replay"
-    assert console.change("POST", replay, filtered) == {"sent": {"orders": 3}}
-    write_letters(servers, topic, "orders", b"late")
-    everything = {"topic": topic, "reason": ""}
-    assert console.change("POST", replay, everything) == {"sent": {"orders": 1}}
+    assert console.change("POST", replay, filtered) == {
+        "sent": {"orders": 3},
+        "left": 2,
+        "uncertain": [],
+    }
     letters = console.get(f"/api/dead-letters?topic={topic}&limit=4")
-    assert (letters["total"], letters["complete"], len(letters["letters"])) == (6, True, 4)
+    assert (letters["total"], letters["complete"], len(letters["letters"])) == (5, True, 4)
     letters = console.get(f"/api/dead-letters?topic={topic}")["letters"]
     sent = {each["offset"] for each in letters if each["replayed"]}
-    assert sent == {0, 2, 3, 5}
+    assert sent == {0, 2, 3}
     drop = {"topic": topic, "replayed": True, "confirm": topic}
-    assert console.change("POST", "/api/dead-letters/drop", drop) == {"deleted": 1, "kept": 5}
-    assert console.change("POST", "/api/dead-letters/drop", drop) == {"deleted": 0, "kept": 5}
+    assert console.change("POST", "/api/dead-letters/drop", drop) == {"deleted": 1, "kept": 4}
+    assert console.change("POST", "/api/dead-letters/drop", drop) == {"deleted": 0, "kept": 4}
     left = console.get(f"/api/dead-letters?topic={topic}")["letters"]
-    assert {each["value"]["text"] for each in left} == {"blue", "red", "late"}
-    assert len(left) == 5
+    assert {each["value"]["text"] for each in left} == {"blue", "red"}
+    assert len(left) == 4
+    write_letters(servers, topic, "orders", b"late")
+    everything = {"topic": topic, "reason": ""}
+    sent_back = console.change("POST", replay, everything)
+    assert sent_back == {"sent": {"orders": 3}, "left": 0, "uncertain": []}
+    assert console.change("POST", "/api/dead-letters/drop", drop) == {"deleted": 5, "kept": 0}
 
 
 def test_a_letter_is_shown_by_the_rules_of_the_topic_that_it_came_from() -> None:
@@ -342,9 +349,8 @@ def test_a_list_keeps_the_newest_letters_only() -> None:
 
 
 def test_what_is_passed_over_fits_into_the_text_of_an_offset() -> None:
-    passed = PassedOver()
-    for offset in range(10**15, 10**15 + 2_000, 2):
-        passed = passed.plus(offset, follows=False)
+    numbers = range(10**15, 10**15 + 2_000)
+    passed = PassedOver().after((offset, offset % 2 == 0) for offset in numbers)
     assert len(passed.encode()) < 4_096
     again = PassedOver.decode(passed.encode())
     assert again == passed

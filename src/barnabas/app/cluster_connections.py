@@ -8,6 +8,7 @@ from barnabas.app.ports import Jobs, Revoke, Sink, Source
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.offsets.offset_spec import Where
+from barnabas.client.producer.dead_letters import KEPT_FOREVER
 from barnabas.errors import BarnabasError, BrokerError
 
 _LIMIT = "max.message.bytes"
@@ -91,7 +92,7 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
-    async def ensure_topics(self, like: dict[str, str]) -> None:
+    async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         if not like:
             return
         async with aio.Admin(
@@ -103,10 +104,12 @@ class ClusterConnections:
                     continue
                 count = len(known[pattern].partitions) if pattern in known else 1
                 configs = await _room_for_headers(admin, pattern) if pattern in known else {}
+                if name == dead_letters:
+                    configs |= KEPT_FOREVER
                 await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
 
 
-async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int]:
+async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int | str]:
     """A dead letter has more headers than its record, which may be as large as allowed."""
     try:
         limit = (await admin.configs(topic=pattern))[_LIMIT].value

@@ -101,7 +101,7 @@ class MemoryTopics:
     def sink(self, **_: Any) -> Sink:
         return cast("Sink", MemorySink(self))
 
-    async def ensure_topics(self, like: dict[str, str]) -> None:
+    async def ensure_topics(self, like: dict[str, str], _dead_letters: str | None = None) -> None:
         for name in like:
             self.records.setdefault(name, [])
 

@@ -127,5 +127,8 @@ class Connections(Protocol):
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
     ) -> Sink: ...
 
-    async def ensure_topics(self, like: dict[str, str]) -> None:
-        """Create topics that are missing, each with as many partitions as another one."""
+    async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
+        """Create topics that are missing, each with as many partitions as another one.
+
+        The topic of the dead letters keeps its records forever.
+        """

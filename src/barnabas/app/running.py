@@ -159,7 +159,7 @@ class Running:
     # -- one handler ---------------------------------------------------------------------------
 
     async def _start(self, handler: Handler) -> None:
-        await self._connections.ensure_topics(_own_topics(handler))
+        await self._connections.ensure_topics(_own_topics(handler), handler.dead_letters)
         executor = self._opened.executor(handler)
         run_sync = self._opened.run_sync(executor)
         if handler.share:

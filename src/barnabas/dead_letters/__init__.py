@@ -1,6 +1,8 @@
 """Dead letters of handlers, queues and pipelines: for commands and the console.
 
 letters  dead letters as they are read from their topic
-replay   those that are sent back to their topics, and those that are deleted
+progress  which of them were sent back
 passed_over  those that a replay has seen and not sent back
+replay   those that are sent back to their topics
+deletion  those that are deleted
 """

@@ -7,7 +7,16 @@ decode it.
 import json
 from collections.abc import Callable
 from datetime import date, time
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    cast,
+    runtime_checkable,
+)
 
 from barnabas.errors import InvalidArgument, ValidationFailed
 
@@ -135,7 +144,11 @@ def format_of(choice: FormatName | Format, argument: str) -> Format:
             )
         return _NAMED[choice]
     if isinstance(choice, type) or not isinstance(choice, Format):
-        raise TypeError(f"{argument} has to be a name, or an object with encode and decode")
+        said = f"{argument} has to be a name, or an object with encode and decode"
+        kind = cast("object", choice)
+        if isinstance(kind, type) and not isinstance(kind, Format):
+            said += f": write {argument}=barnabas.formats.of({kind.__name__})"
+        raise TypeError(said)
     return choice
 
 

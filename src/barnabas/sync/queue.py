@@ -17,7 +17,7 @@ from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
 from barnabas.client.share.queue_message import QueueMessage
 from barnabas.client.share.queue_options import StartName, core_of, producer_of, topics_of
 from barnabas.errors import ClientClosed, InvalidArgument
-from barnabas.formats import Format, FormatName, encoder
+from barnabas.formats import Format, FormatName, choose, encoder
 from barnabas.records.record import Header
 from barnabas.sync.waiting import Client
 from barnabas.sync.workers import run_workers
@@ -65,6 +65,8 @@ class Queue(Client):
         retry_delay_s: float | Sequence[float] = 0.0,
         dead_letters: str | None = None,
         max_deliveries: int = 4,
+        key: type[Any] | Format[Any] | None = None,
+        value: type[Any] | Format[Any] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
         close_timeout_s: float = CLOSE_TIMEOUT_S,
@@ -87,11 +89,15 @@ class Queue(Client):
           `max_deliveries` times. Without it, the broker drops them after its delivery limit.
         - `max_deliveries`: must be less than the broker's limit (share.delivery.count.limit of the
           group, 5 by default), whose last delivery is kept for jobs that kill their workers.
-        - `key_format`, `value_format`: how keys and values are encoded and decoded.
+          `InvalidArgument` is raised if it is not, and the limit can be read.
+        - `key`, `value`: types of keys and values, such as a dataclass: `value=Mail`.
+        - `key_format`, `value_format`: how keys and values are encoded and decoded, instead.
         - `close_timeout_s`: how long closing waits for responses.
         - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
+        key_format = choose(key, key_format, "key")
+        value_format = choose(value, value_format, "value")
         names = topics_of(topics)
         self._topics = names
         self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
@@ -164,7 +170,8 @@ class Queue(Client):
     def get(self, timeout_s: float | None = None) -> QueueMessage | None:
         """Return one job, or None after `timeout_s`, or when the queue is stopped.
 
-        You have to accept, release or reject it. Closing the queue releases it.
+        You have to accept, release or reject it. Closing the queue releases it. As long as no
+        broker could be reached yet, `BrokerUnreachable` is raised after `timeout_s` instead.
         """
         check_at_least(0, timeout_s=timeout_s)
         return self._next(timeout_s)
@@ -216,7 +223,7 @@ class Queue(Client):
         try:
             self._call(handler, message)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises
-            _log.warning("the handler of %r failed", message, exc_info=error)
+            _log_failure(message, error)
             self._core.fail(message, error)
         except BaseException as error:  # interrupted or cancelled
             self._left(message, error)
@@ -262,3 +269,22 @@ class Queue(Client):
         if error is not None and not isinstance(error, Exception):  # interrupted: do not take long
             self._core.close_timeout_s = min(self._core.close_timeout_s, _GOODBYE_S)
         super().__exit__(error_type, error, traceback)
+
+
+def _log_failure(message: QueueMessage, error: Exception) -> None:
+    """One line; the traceback is logged for those who debug."""
+    _log.warning(
+        "%s-%d at offset %d: delivery %d failed: %s: %s",
+        message.source.topic,
+        message.source.partition,
+        message.offset,
+        message.delivery_count,
+        type(error).__name__,
+        error,
+        exc_info=error if _log.isEnabledFor(logging.DEBUG) else None,
+        extra={
+            "topic": message.source.topic,
+            "partition": message.source.partition,
+            "offset": message.offset,
+        },
+    )

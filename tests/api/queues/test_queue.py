@@ -3,16 +3,22 @@
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 import barnabas
-from barnabas.errors import InvalidArgument, LockLost, UndecodableRecord
+from barnabas.errors import InvalidArgument, LockLost, NobodyListens, UndecodableRecord
 from tests.api.faces import Face
 from tests.api.queues.conftest import LOCK_S, Jobs
 
 WAIT_S = 60
+
+
+@dataclass
+class Mail:
+    to: str
 
 
 def take(queue: Any, count: int) -> list[Any]:
@@ -198,6 +204,72 @@ def test_a_job_that_can_not_be_decoded(face: Face, queue_servers: str, jobs: Job
         (letter,) = consumer.poll(WAIT_S)
     assert letter.value == b"{"
     assert b"Expecting" in (dict(letter.headers)["dead-letter.reason"] or b"")
+
+
+def test_a_topic_that_the_queue_makes_for_dead_letters_keeps_them(
+    face: Face, queue_servers: str, jobs: Jobs
+) -> None:
+    topic = jobs(1, 2)
+    letters = f"{topic}-dead"
+    with face.queue(queue_servers, topic, group=topic, dead_letters=letters) as queue:
+        (job,) = take(queue, 1)
+        job.reject("no use").result(WAIT_S)
+    with barnabas.Admin(queue_servers) as admin:
+        assert admin.configs(topic=letters)["retention.ms"].value == "-1"
+        assert len(admin.describe_topic(letters).partitions) == 2
+        assert sum(admin.offsets(letters).values()) == 1
+
+
+def test_a_failure_of_a_handler_is_one_line_of_the_log(
+    face: Face, queue_servers: str, jobs: Jobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = jobs(1)
+
+    with face.queue(queue_servers, topic, group=topic) as queue:
+
+        def handle(job: Any) -> None:
+            if job.delivery_count == 2:
+                queue.stop()
+                return
+            raise ConnectionError("the bank is closed")
+
+        queue.run(handle)
+    (record,) = [each for each in caplog.records if each.name == "barnabas.queue"]
+    assert record.getMessage() == (
+        f"{topic}-0 at offset 0: delivery 1 failed: ConnectionError: the bank is closed"
+    )
+    assert record.exc_info is None
+
+
+def test_a_queue_that_would_lose_jobs_at_the_limit_of_the_group_is_refused(
+    face: Face, queue_servers: str, jobs: Jobs
+) -> None:
+    topic = jobs(1)
+    settings = {"group": topic, "dead_letters": f"{topic}-dead"}
+    with (
+        pytest.raises(InvalidArgument, match=r"after 5 deliveries \(share.delivery.count.limit\)"),
+        face.queue(queue_servers, topic, max_deliveries=5, **settings) as queue,
+    ):
+        queue.get(WAIT_S)
+
+
+def test_types_of_values(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+    with face.queue(queue_servers, topic, group=topic, value=Mail) as queue:
+        queue.put(Mail("ada"))
+        (job,) = take(queue, 1)
+        assert job.value == Mail("ada")
+        job.accept()
+    with pytest.raises(InvalidArgument, match="leave value_format out"):
+        barnabas.Queue(queue_servers, topic, group=topic, value=Mail, value_format="json")
+
+
+def test_get_from_a_cluster_that_can_not_be_reached(face: Face) -> None:
+    with (
+        pytest.raises(NobodyListens, match="connection refused"),
+        face.queue("localhost:1", "jobs", group="workers") as queue,
+    ):
+        queue.get(0.5)
 
 
 def test_workers_handle_jobs_at_the_same_time(face: Face, queue_servers: str, jobs: Jobs) -> None:

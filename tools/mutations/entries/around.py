@@ -14,8 +14,8 @@ AROUND = (
     Mutation(
         name="dead-letters-forget-passed-over",
         file="dead_letters/passed_over.py",
-        old="for first, last in self.ranges if last >= start)",
-        new="for first, last in self.ranges if first >= start)",
+        old="for first, last in ranges if last >= start)",
+        new="for first, last in ranges if first >= start)",
         breaks="Dead letters that were never sent back are deleted as replayed.",
         areas=("app/test_passed_over.py", "app/test_dead_letters_command.py"),
     ),

@@ -113,7 +113,10 @@ class ShareRunner:
     async def _handle(self, job: Job) -> None:
         original = Original(job.record, attempts=job.delivery_count)
         if self._handler.dead_letters and await self._limit.is_reached(job.delivery_count):
-            died = HandlerFailed("it was delivered before, and no worker has finished it")
+            died = HandlerFailed(
+                "it was delivered before, and no worker has finished it; its worker may have "
+                "written a dead letter already"
+            )
             previous = original._replace(attempts=job.delivery_count - 1)
             await self._end(job, previous, died)
             return

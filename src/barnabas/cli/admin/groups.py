@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="List, describe, reset and delete g
 Groups = Annotated[
     list[str],
     typer.Argument(
-        metavar="GROUP", help="Groups.", show_default=False, autocompletion=complete_group
+        metavar="GROUP", help="Names of groups.", show_default=False, autocompletion=complete_group
     ),
 ]
 

@@ -9,7 +9,11 @@ from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.cli.base.times import format_time
 
 if TYPE_CHECKING:
-    from barnabas.dead_letters.letters import LetterCluster
+    from collections.abc import Mapping
+
+    from barnabas.client.connect.cluster_metadata import TopicPartition
+    from barnabas.dead_letters.letters import Letter, LetterCluster
+    from barnabas.dead_letters.progress import Replayed
 
 app = typer.Typer(no_args_is_help=True, help="See, replay and delete dead letters.")
 
@@ -34,15 +38,27 @@ async def list_letters(
 ) -> None:
     """List dead letters: where each record was, and why it was given up."""
     from barnabas.dead_letters.letters import Letter, matches, read_letters
+    from barnabas.dead_letters.progress import replayed_up_to
+    from barnabas.errors import NotAuthorized
 
+    cluster = await _cluster(session, topic)
+    try:
+        seen = await replayed_up_to(cluster, topic)
+    except NotAuthorized:  # for the group that records it
+        seen = None
     found: list[Letter] = []
-    async for letter in read_letters(await _cluster(session, topic), topic):
-        if matches(reason, letter.said):
+    others = 0
+    async for letter in read_letters(cluster, topic):
+        if not letter.is_letter:
+            others += 1
+        elif matches(reason, letter.said):
             found.append(letter)
             if len(found) == limit:
                 break
+    if others and not found:
+        await _say_without_letters(cluster, topic, others)
     if session.as_json:
-        print_json([_as_json(each) for each in found])
+        print_json([_as_json(each) | {"sent_back": _sent_back(each, seen)} for each in found])
         return
     rows = [
         (
@@ -51,11 +67,34 @@ async def list_letters(
             format_time(each.message.timestamp_ms),
             each.said.get("group", "-"),
             each.said.get("deliveries", "-"),
+            {True: "yes", False: "no", None: "?"}[_sent_back(each, seen)],
             each.said.get("reason", "-")[:_SHORT],
         )
         for each in found
     ]
-    print_table(("letter", "record", "time", "group", "attempts", "reason"), rows)
+    print_table(("letter", "record", "time", "group", "attempts", "sent_back", "reason"), rows)
+
+
+async def _say_without_letters(cluster: "LetterCluster", topic: str, records: int) -> None:
+    """Somebody has named the topic of the jobs, perhaps."""
+    async with cluster.admin() as admin:
+        dead = f"{topic}-dead"
+        known = dead in await admin.topics()
+    hint = f": did you mean {dead}?" if known else ""
+    which = "its record is no dead letter" if records == 1 else "its records are no dead letters"
+    say(f"{topic} has no dead letters, {which}{hint}")
+
+
+def _sent_back(letter: "Letter", seen: "Mapping[TopicPartition, Replayed] | None") -> bool | None:
+    """None if it is not known."""
+    from barnabas.client.connect.cluster_metadata import TopicPartition
+    from barnabas.dead_letters.progress import Replayed
+
+    if seen is None:
+        return None
+    message = letter.message
+    replayed = seen.get(TopicPartition(message.topic, message.partition), Replayed())
+    return replayed.sent_back(message.offset)
 
 
 async def show(
@@ -92,16 +131,36 @@ async def show(
 
 async def replay(session: Session, topic: Topic, reason: Reason = None) -> None:
     """Send dead letters back to their topics, each once."""
+    from barnabas.dead_letters.progress import group_of
     from barnabas.dead_letters.replay import replay_letters
 
-    sent = await replay_letters(await _cluster(session, topic), topic, reason)
+    sent, left, uncertain = await replay_letters(await _cluster(session, topic), topic, reason)
     if session.as_json:
-        print_json(dict(sent))
+        named = [
+            {"partition": where.partition, "first": first, "last": last}
+            for where, (first, last) in uncertain
+        ]
+        print_json({"sent": dict(sent), "left": left, "uncertain": named})
         return
     for name, count in sorted(sent.items()):
         print_line(f"sent {count} back to {name}")
-    if not sent:
+    if not sent and left:
+        say("no dead letter with this reason left to send back")
+    elif not sent and not uncertain:
         say("no dead letters left to send back: each is sent back only once")
+    if left:
+        say(f"{left} left, which --reason has passed over")
+    if uncertain:
+        places = ", ".join(
+            f"{where.partition}:{first} to {where.partition}:{last}"
+            for where, (first, last) in uncertain
+        )
+        say(
+            f"left out: letters from {places}, some of which were sent back by replays with "
+            "--reason that have passed over too many others to record each. To send all letters "
+            "again, also those that were sent back: barnabas groups reset-offsets "
+            f"{group_of(topic)} --all-topics --to-earliest --execute"
+        )
 
 
 async def drop(
@@ -113,7 +172,7 @@ async def drop(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation.")] = False,
 ) -> None:
     """Delete dead letters from TOPIC for good."""
-    from barnabas.dead_letters.replay import drop_letters, droppable
+    from barnabas.dead_letters.deletion import drop_letters, droppable
 
     cluster = await _cluster(session, topic)
     before, count, kept = await droppable(cluster, topic, replayed=replayed)
@@ -142,10 +201,7 @@ def _text(data: bytes | None) -> str:
     return "null" if data is None else data.decode("utf-8", "backslashreplace")
 
 
-def _as_json(letter: "object") -> dict[str, object]:
-    from barnabas.dead_letters.letters import Letter
-
-    assert isinstance(letter, Letter)
+def _as_json(letter: "Letter") -> dict[str, object]:
     message = letter.message
     return {
         "partition": message.partition,

@@ -16,6 +16,8 @@ from barnabas.records.message import Message
 from barnabas.records.record import Header
 
 HEADER_PREFIX = "dead-letter."
+KEPT_FOREVER = {"retention.ms": "-1"}
+"""Settings of topics of dead letters: somebody has to look at each, which may take weeks."""
 
 
 def letter_headers(message: Message, group_id: str, reason: str, deliveries: int) -> list[Header]:

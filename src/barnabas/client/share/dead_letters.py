@@ -4,23 +4,55 @@ A dead letter is stored before its record is rejected: if the worker dies in bet
 of them.
 """
 
-from barnabas.client.producer.dead_letters import letter_headers
+import logging
+
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.producer.dead_letters import KEPT_FOREVER, letter_headers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.queue_message import QueueMessage
+from barnabas.errors import BarnabasError, TopicExists
+from barnabas.wire.errors import ErrorCode
+
+_log = logging.getLogger("barnabas.client")
 
 
 class DeadLetters:
     """The dead-letter topic of one queue."""
 
-    def __init__(self, topic: str, producer: ProducerCore) -> None:
+    def __init__(self, topic: str, producer: ProducerCore, cluster: ClusterClient) -> None:
         self.topic = topic
         self._producer = producer
+        self._cluster = cluster
+        self._is_known = False
 
     async def store(self, message: QueueMessage, group_id: str, reason: str) -> None:
         """Have it stored by all replicas in sync."""
+        if not self._is_known:
+            await self._create_if_missing(message.source.topic)
+            self._is_known = True
         record = message.record
         headers = letter_headers(record, group_id, reason, message.delivery_count)
         sent = await self._producer.send(
             self.topic, record.value, record.key, headers, None, record.timestamp_ms
         )
         await sent
+
+    async def _create_if_missing(self, source: str) -> None:
+        """A broker that creates it would give it the retention of other topics.
+
+        Without the right to create it, sending says what is wrong.
+        """
+        try:
+            found = await self._cluster.retrying(
+                lambda: self._cluster.refresh([self.topic, source])
+            )
+            if found[self.topic].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                count = len(found[source].partitions) or 1
+                await create_topic(
+                    self._cluster, self.topic, partitions=count, configs=KEPT_FOREVER
+                )
+        except TopicExists:  # another worker was faster
+            pass
+        except BarnabasError as error:
+            _log.warning("the dead letter topic %s was not created: %s", self.topic, error)

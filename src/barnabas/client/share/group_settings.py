@@ -11,10 +11,11 @@ from collections.abc import Mapping
 
 from barnabas.client.admin.configs import ResourceType, alter_configs, describe_configs
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.errors import BrokerError, ProtocolMismatch
+from barnabas.errors import BrokerError, InvalidArgument, ProtocolMismatch
 
 START = "share.auto.offset.reset"
 ISOLATION = "share.isolation.level"
+_DELIVERY_LIMIT = "share.delivery.count.limit"
 
 _log = logging.getLogger("barnabas.client")
 
@@ -43,3 +44,24 @@ async def set_group_settings(
             ", ".join(f"{name}={value}" for name, value in settings.items()),
             error,
         )
+
+
+async def check_delivery_limit(cluster: ClusterClient, group_id: str, max_deliveries: int) -> None:
+    """Raise if brokers would drop a job before the queue makes it a dead letter.
+
+    A group that may not be read, or a broker that does not say, is not an error.
+    """
+    try:
+        described = await describe_configs(
+            cluster, ResourceType.GROUP, [group_id], keys=[_DELIVERY_LIMIT]
+        )
+    except (BrokerError, ProtocolMismatch):
+        return
+    for each in described.get(group_id, []):
+        if each.name == _DELIVERY_LIMIT and each.value and int(each.value) <= max_deliveries:
+            raise InvalidArgument(
+                f"max_deliveries={max_deliveries}: brokers drop a job of group {group_id} after "
+                f"{each.value} deliveries ({_DELIVERY_LIMIT}), so it must be less than that; or "
+                f"raise the limit: barnabas configs set group {group_id} "
+                f"{_DELIVERY_LIMIT}={max_deliveries + 1}"
+            )

@@ -23,7 +23,7 @@ from barnabas.client.share.acknowledgements import (
 )
 from barnabas.client.share.acquired_records import acquired_records
 from barnabas.client.share.dead_letters import DeadLetters
-from barnabas.client.share.group_settings import set_group_settings
+from barnabas.client.share.group_settings import check_delivery_limit, set_group_settings
 from barnabas.client.share.held_records import HeldRecords
 from barnabas.client.share.leader_session import LeaderSession
 from barnabas.client.share.lock_upkeep import LockUpkeep
@@ -36,6 +36,7 @@ from barnabas.client.share.share_session import SharePartition
 from barnabas.errors import (
     BarnabasError,
     BrokerError,
+    BrokerUnreachable,
     ConsumerBroken,
     CorruptRecords,
     UndecodableRecord,
@@ -88,6 +89,8 @@ class QueueCore:
         self._waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._failure: BarnabasError | None = None
+        self._unreachable: BrokerUnreachable | None = None
+        """Why no broker could be reached so far; None after the first contact."""
         self._notified = asyncio.Event()
         self._sessions: dict[int, LeaderSession] = {}
         self._tasks = BackgroundTasks(self._notify)
@@ -182,6 +185,8 @@ class QueueCore:
         finally:
             self._waiting -= 1
         self._raise_failure()
+        if self._unreachable is not None and not self.is_stopped:
+            raise self._unreachable.with_traceback(None)
 
     @property
     def has_idle_workers(self) -> bool:
@@ -215,11 +220,21 @@ class QueueCore:
             self._tasks.start(self._locks.run())
 
     async def _join(self) -> None:
-        await self.cluster.retrying(lambda: self.cluster.refresh(self.topics))
+        await self.cluster.retrying(self._connect)
         if self._settings:
             await set_group_settings(self.cluster, self.group_id, self._settings)
+        if self._dead_letters is not None:
+            await check_delivery_limit(self.cluster, self.group_id, self.retries.max_deliveries)
         await NewTopics(self.cluster, self.topics).missing(None)
         await self._member.run()
+
+    async def _connect(self) -> None:
+        try:
+            await self.cluster.refresh(self.topics)
+        except BrokerUnreachable as error:
+            self._unreachable = error
+            raise
+        self._unreachable = None
 
     # -- leaders -------------------------------------------------------------------------------
 
@@ -304,7 +319,10 @@ class QueueCore:
             self.held.add(message)
             if self._dead_letters is not None and delivery_count > self.retries.max_deliveries:
                 times = counted(delivery_count - 1, "time")
-                reason = f"delivered {times}, and no worker has finished it"
+                reason = (
+                    f"delivered {times}, and no worker has finished it; its worker may have "
+                    "written a dead letter already"
+                )
                 self._settlement.settle(message, AcknowledgeType.REJECT, reason=reason)
             else:
                 self._buffer.append(message)

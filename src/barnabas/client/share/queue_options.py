@@ -72,15 +72,18 @@ def core_of(
     check_at_least(0, max_lock_renewal_s=max_lock_renewal_s, close_timeout_s=close_timeout_s)
     if dead_letters in topics:
         raise InvalidArgument(f"dead_letters={dead_letters!r} is the topic that the queue reads")
+    cluster = ClusterClient(
+        bootstrap_servers, client_id=client_id, security=security_settings(security)
+    )
     core = QueueCore(
-        ClusterClient(bootstrap_servers, client_id=client_id, security=security_settings(security)),
+        cluster,
         group,
         topics,
         prefetch=prefetch,
         settings={name: value for name, value in settings.items() if value is not None},
         max_lock_renewal_s=max_lock_renewal_s,
         retries=RetryPolicy(_pauses_of(retry_delay_s), max_deliveries),
-        dead_letters=None if dead_letters is None else DeadLetters(dead_letters, producer),
+        dead_letters=None if dead_letters is None else DeadLetters(dead_letters, producer, cluster),
         producer=producer,
     )
     core.close_timeout_s = close_timeout_s

@@ -16,15 +16,10 @@ from barnabas.console.endpoint import Call, Endpoint, Parameter
 from barnabas.console.messages.masking import MASK, Masks
 from barnabas.console.messages.positions import bounds_of
 from barnabas.console.messages.shown import content
+from barnabas.dead_letters.deletion import drop_letters, droppable
 from barnabas.dead_letters.letters import Letter, LetterCluster, matches, read_letters
-from barnabas.dead_letters.replay import (
-    Replayed,
-    drop_letters,
-    droppable,
-    group_of,
-    replay_letters,
-    replayed_up_to,
-)
+from barnabas.dead_letters.progress import Replayed, group_of, replayed_up_to
+from barnabas.dead_letters.replay import replay_letters
 from barnabas.errors import NotAuthorized
 
 _PREVIEW = 300
@@ -128,10 +123,10 @@ def shown(
 
 
 async def replay_dead_letters(call: Call) -> dict[str, Any]:
-    """Send them back, each once; it takes as long as a group takes to form."""
+    """Send them back, each once."""
     topic, reason = call.text("topic"), call.text("reason") or None
     if reason is not None and call.options.masks:
-        # Those that are masked would be passed over, and later replays go on behind them.
+        # How many are sent would tell what masked reasons contain.
         raise ApiError(
             HTTPStatus.BAD_REQUEST,
             "a console with masks replays all letters of a topic, not those of one reason",
@@ -139,7 +134,7 @@ async def replay_dead_letters(call: Call) -> dict[str, Any]:
         )
     try:
         async with asyncio.timeout(_REPLAY_S):
-            sent = await replay_letters(call.cluster.letters(), topic, reason)
+            replayed = await replay_letters(call.cluster.letters(), topic, reason)
     except TimeoutError:
         raise ApiError(
             HTTPStatus.GATEWAY_TIMEOUT,
@@ -147,7 +142,14 @@ async def replay_dead_letters(call: Call) -> dict[str, Any]:
             "Try again: what was sent back is not sent twice.",
         ) from None
     call.cluster.watch.changed()
-    return {"sent": dict(sorted(sent.items()))}
+    return {
+        "sent": dict(sorted(replayed.sent.items())),
+        "left": replayed.left,
+        "uncertain": [
+            {"partition": where.partition, "first": first, "last": last}
+            for where, (first, last) in replayed.uncertain
+        ],
+    }
 
 
 async def drop_dead_letters(call: Call) -> dict[str, Any]:
