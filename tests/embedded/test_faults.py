@@ -130,17 +130,15 @@ def test_isolate_without_a_network(barnabas_cluster: Cluster) -> None:
 
 def produce(cluster: Cluster, topic: str, value: bytes, **settings: object) -> Message:
     """Raises KafkaException."""
-    delivered: list[Message] = []
-
-    def report(error: object, message: Message) -> None:
-        if error is not None:
-            raise KafkaException(error)
-        delivered.append(message)
-
+    reports: list[tuple[object, Message]] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **settings})
-    producer.produce(topic, value, on_delivery=report)
+    producer.produce(topic, value, on_delivery=lambda *report: reports.append(report))
     assert producer.flush(LIMIT_S) == 0
-    return delivered[0]
+    del producer  # a traceback would keep it, and it would look for its brokers for ever
+    (error, message), *_ = reports
+    if error is not None:
+        raise KafkaException(error)
+    return message
 
 
 def answers(cluster: Cluster, node: int, within_s: float = 60) -> bool:
