@@ -44,12 +44,15 @@ class EventLoop:
 
 
 _loop: EventLoop | None = None
+_making = threading.Lock()
+"""Members in two threads may be the first: a consumer that two loops drive hangs."""
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     global _loop
-    if _loop is None:
-        _loop = EventLoop()
+    with _making:
+        if _loop is None:
+            _loop = EventLoop()
     return _loop.run(coroutine)
 
 
