@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -101,16 +101,20 @@ async def _busy_cluster(rate: int, work: Path) -> AsyncIterator[str]:
             shop.may_cancel = True
             website = Website(producer, TOPIC)
             visits = asyncio.gather(shop.work(), _visit(website, shop, rate))
-            await run_pipelines(
-                processes, nodes.bootstrap, database.url, work / "tables", work / "spark", note
-            )
-            async with asyncio.timeout(_PATIENCE_S):
-                while not at_work >= _ENDS:
-                    processes.check()
-                    await asyncio.sleep(1)
-            await asyncio.sleep(_WARM_UP_S)
-            yield address
-            visits.cancel()
+            try:
+                await run_pipelines(
+                    processes, nodes.bootstrap, database.url, work / "tables", work / "spark", note
+                )
+                async with asyncio.timeout(_PATIENCE_S):
+                    while not at_work >= _ENDS:
+                        processes.check()
+                        await asyncio.sleep(1)
+                await asyncio.sleep(_WARM_UP_S)
+                yield address
+            finally:
+                visits.cancel()
+                with suppress(asyncio.CancelledError):
+                    await visits
         await database.stop()
         await nodes.stop()
 
