@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.backup.store import open_store
+from barnabas.backup.store import StoredFile, open_store
 
 
 def mode_of(path: Path) -> int:
@@ -41,3 +41,25 @@ def test_a_folder_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
     assert mode_of(folder) == 0o755
     assert mode_of(folder / "state.json") == 0o600
     assert not left.exists()
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+def test_files_that_disappear_while_they_are_listed_are_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    store = open_store(str(tmp_path))
+    store.write("data/1", b"ab")
+    store.write("data/2", b"abc")
+    stat = Path.stat
+    looked = 0
+
+    def delete_first(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        nonlocal looked
+        if path.name == "1":
+            if looked == looks:
+                path.unlink()
+            looked += 1
+        return stat(path, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", delete_first)
+    assert StoredFile("data/2", 3) in store.files("data")

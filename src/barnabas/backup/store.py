@@ -87,11 +87,14 @@ class FolderStore:
         (self._folder / name).unlink(missing_ok=True)
 
     def files(self, below: str) -> list[StoredFile]:
-        return [
-            StoredFile(each.relative_to(self._folder).as_posix(), each.stat().st_size)
-            for each in sorted((self._folder / below).rglob("*"))
-            if each.is_file()
-        ]
+        found = []
+        for parent, _, names in os.walk(self._folder / below):
+            for name in names:
+                path = Path(parent, name)
+                with suppress(FileNotFoundError):  # another process has just deleted or renamed it
+                    relative = path.relative_to(self._folder).as_posix()
+                    found.append(StoredFile(relative, path.stat().st_size))
+        return sorted(found)
 
 
 def _open_private(path: Path) -> int:

@@ -18,8 +18,8 @@ from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.definitions import Definitions, load_each
 from barnabas.spark.pipelines.definition.loader import is_in_folder
 from barnabas.spark.pipelines.definition.pipeline import Pipeline
+from barnabas.spark.pipelines.definition.source_files import source_files
 
-_SUFFIXES = (".py", ".sql")
 _Stamps: TypeAlias = dict[Path, tuple[int, int]]
 
 
@@ -63,17 +63,17 @@ class DefinitionWatch:
         return found.hexdigest()
 
     def _stamps(self) -> _Stamps:
-        files = [self._path] if self._path.is_file() else self._path.rglob("*")
         if self._path.is_file():
-            files = [*self._path.parent.glob("*.py"), self._path]
+            files = iter([*self._path.parent.glob("*.py"), self._path])
+        else:
+            files = source_files(self._path)
         stamps = {}
         for file in files:
-            if file.suffix in _SUFFIXES:
-                try:
-                    status = file.stat()
-                except FileNotFoundError:  # deleted just now
-                    continue
-                stamps[file] = (status.st_mtime_ns, status.st_size)
+            try:
+                status = file.stat()
+            except FileNotFoundError:  # deleted just now
+                continue
+            stamps[file] = (status.st_mtime_ns, status.st_size)
         return stamps
 
     def _forget_modules(self) -> None:

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from barnabas.errors import InvalidArgument
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
+from barnabas.spark.pipelines.definition.source_files import is_source, source_files
 from barnabas.spark.pipelines.definition.sql_file import read_sql
 from barnabas.spark.pipelines.errors.failure import reason_of
 from barnabas.spark.pipelines.errors.user_code import user_code
@@ -57,17 +58,15 @@ def load(
 def definition_files(path: Path) -> list[Path]:
     """The files that may define pipelines."""
     if path.is_file():
-        if path.suffix not in (".py", ".sql"):
+        if not is_source(path):
             raise InvalidArgument(f"{path} is neither a .py nor a .sql file")
         return [path]
     if not path.is_dir():
         raise InvalidArgument(f"{path} does not exist")
     return sorted(
         file
-        for file in path.rglob("*")
-        if file.suffix in (".py", ".sql")
-        and _may_define(file.relative_to(path))
-        and _speaks_of_pipelines(file)
+        for file in source_files(path)
+        if _may_define(file.relative_to(path)) and _speaks_of_pipelines(file)
     )
 
 
