@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--costs", action="store_true", help="print what each area and the dearest files cost"
     )
-    parser.add_argument("--workers", type=int, default=2 * (os.cpu_count() or 2))
+    parser.add_argument("--workers", type=int, default=(os.cpu_count() or 2) + 4)
     given = parser.parse_args(arguments)
     areas = given.area.split(",") if given.area else all_areas()
     unknown = sorted(set(areas) - set(all_areas()))

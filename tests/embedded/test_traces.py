@@ -139,14 +139,19 @@ def test_after_a_cluster_its_directory_and_processes_are_gone(barnabas_cluster: 
     launcher = Launcher._shared
     assert launcher is not None
     others = set(launcher.directory.iterdir())
-    before = set(psutil.Process().children(recursive=True))
+    starter = psutil.Process(launcher._process.pid)
+    # Its own children only: a node of another test may start a process of its own meanwhile, to
+    # compact logs.
+    before = set(starter.children())
     with barnabas.Cluster(2) as cluster:
         assert len(set(launcher.directory.iterdir()) - others) == 1
-        started = set(psutil.Process().children(recursive=True)) - before
-        assert {cluster.pid_of(1), cluster.pid_of(2)} == {process.pid for process in started}
+        nodes = set(starter.children()) - before
+        assert {cluster.pid_of(1), cluster.pid_of(2)} == {process.pid for process in nodes}
+        started = nodes.union(*(node.children(recursive=True) for node in nodes))
         cluster.create_topic("t", 10)
     assert set(launcher.directory.iterdir()) == others
-    assert not any(process.is_running() for process in started)
+    wait_until(lambda: set(starter.children()) == before, "a process of the launcher is left")
+    wait_until(lambda: not any(_is_alive(each.pid) for each in started), "processes are left")
     assert barnabas_cluster.running == (1,)
 
 
