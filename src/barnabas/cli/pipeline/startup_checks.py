@@ -10,6 +10,8 @@ from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
 from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.sync.admin import Admin
 
+_CREATED = "the broker creates it with the first record, unless auto.create.topics.enable is false"
+
 
 def check_before_start(
     pipelines: Iterable[Pipeline],
@@ -53,7 +55,8 @@ def check_before_start(
     if once and any(topic not in written for topic in missing):
         raise CommandError(_error(missing, is_secured=bool(cluster.security)))
     for topic, use in missing.items():
-        say(_error({topic: use}, is_secured=bool(cluster.security)))
+        warning = _error({topic: use}, is_secured=bool(cluster.security))
+        say(warning if topic in read else f"{warning}, or {_CREATED}")
 
 
 def _error(missing: dict[str, str], *, is_secured: bool) -> str:
