@@ -16,7 +16,13 @@ from barnabas.changes.errors import ChangesError
 from barnabas.errors import InvalidArgument
 from barnabas.spark.changes.change_columns import schema_of
 from barnabas.spark.changes.data_source import PostgresChangesDataSource
-from barnabas.spark.changes.stream_reader import FORMAT_OPTION, LIMIT_OPTION, ChangesReader, close
+from barnabas.spark.changes.stream_reader import (
+    COLUMNS_OPTION,
+    FORMAT_OPTION,
+    LIMIT_OPTION,
+    ChangesReader,
+    close,
+)
 from tests.changes.postgres.workload import TABLES, Workload
 from tests.support.postgres import Postgres
 
@@ -268,6 +274,49 @@ def test_a_failed_read_leaves_nothing_behind(
     with pytest.raises(ChangesError, match="terminating connection"):
         list(reader.read(part))
     assert sum(each.num_rows for each in reader.read(part)) == 1
+
+
+@pytest.mark.parametrize("how", ["RENAME customer TO client", "DROP customer"])
+def test_a_column_that_is_gone_stops_the_read(
+    connection: psycopg.Connection, options: dict[str, str], how: str
+) -> None:
+    connection.execute("CREATE TABLE a (id int PRIMARY KEY, customer text)")
+    options[COLUMNS_OPTION] = '["id", "customer"]'
+    query = Query(options)
+    query.run()
+    connection.execute("INSERT INTO a VALUES (1, 'ada')")
+    query.run()
+    assert [row["value"] for row in query.rows] == ['{"id":1,"customer":"ada"}']
+    connection.execute(f"ALTER TABLE a {how}")
+    connection.execute("INSERT INTO a (id) VALUES (2)")
+    with pytest.raises(ChangesError, match=r"table public\.a has no column customer; it has id"):
+        query.run()
+    del options[COLUMNS_OPTION]  # as with missing_columns=null: nothing is lost
+    query.run()
+    assert [json.loads(row["value"])["id"] for row in query.rows] == [1, 2]
+
+
+def test_a_snapshot_has_the_columns_too(
+    connection: psycopg.Connection, options: dict[str, str]
+) -> None:
+    connection.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    connection.execute("INSERT INTO a VALUES (1)")
+    with pytest.raises(ChangesError, match="no column name and no column at; it has id"):
+        Query({**options, COLUMNS_OPTION: '["id", "name", "at"]'}).run()
+
+
+def test_changes_from_before_a_column_was_added_are_read(
+    connection: psycopg.Connection, options: dict[str, str]
+) -> None:
+    connection.execute("CREATE TABLE a (id int PRIMARY KEY)")
+    query = Query(options)
+    query.run()
+    connection.execute("INSERT INTO a VALUES (1)")
+    connection.execute("ALTER TABLE a ADD late text")
+    connection.execute("INSERT INTO a VALUES (2, 'x')")
+    options[COLUMNS_OPTION] = '["id", "late"]'
+    query.run()
+    assert [row["value"] for row in query.rows] == ['{"id":1}', '{"id":2,"late":"x"}']
 
 
 def test_an_unknown_format() -> None:

@@ -6,8 +6,10 @@ from random import Random
 
 import pytest
 
+from barnabas.changes.errors import ChangesError
 from barnabas.errors import InvalidArgument
 from barnabas.spark.changes.stream_reader import (
+    COLUMNS_OPTION,
     DATABASE_OPTION,
     FORMAT_OPTION,
     LIMIT_OPTION,
@@ -55,6 +57,23 @@ def test_a_query_that_is_killed_between_any_two_steps(
         expected = {tuple(row) for row in mariadb.execute(f"SELECT {columns} FROM {table}", "shop")}
         found = {tuple(row[name] for name in names) for row in query.table(table).values()}
         assert found == expected
+
+
+def test_a_column_that_is_gone_stops_the_read_and_one_that_was_added_does_not(
+    mariadb: MariaDb, options: dict[str, str]
+) -> None:
+    mariadb.execute("CREATE TABLE a (id int PRIMARY KEY, customer text)", "shop")
+    query = Query(options)
+    query.run()
+    mariadb.execute("INSERT INTO a VALUES (1, 'ada')", "shop")
+    mariadb.execute("ALTER TABLE a ADD late text", "shop")
+    options[COLUMNS_OPTION] = '["id", "customer", "late"]'
+    query.run()
+    assert [row["value"] for row in query.rows] == ['{"id":1,"customer":"ada"}']
+    mariadb.execute("ALTER TABLE a CHANGE customer client text", "shop")
+    mariadb.execute("INSERT INTO a VALUES (2, 'bob', 'x')", "shop")
+    with pytest.raises(ChangesError, match=r"table shop\.a has no column customer; it has id"):
+        query.run()
 
 
 def test_records_of_a_batch(mariadb: MariaDb, options: dict[str, str]) -> None:

@@ -189,6 +189,39 @@ def test_a_definition_in_sql_into_parquet(
     ]
 
 
+def test_a_renamed_column_stops_the_pipeline_until_it_reads_both_names(
+    connection: psycopg.Connection,
+    postgres_server: Postgres,
+    run: Callable[[Pipeline], None],
+    tmp_path: Path,
+) -> None:
+    connection.execute("CREATE TABLE orders (id int PRIMARY KEY, customer text)")
+    connection.execute("INSERT INTO orders VALUES (1, 'ada')")
+    file = tmp_path / "orders.sql"
+    before = (
+        f"-- source orders: postgres_changes {postgres_server.url} orders\n"
+        '--     schema="id INT, customer STRING"\n'
+        "-- sink: parquet table\n"
+        "SELECT id, customer FROM orders\n"
+    )
+    file.write_text(before)
+    run(load(str(file))["orders"])
+    connection.execute("INSERT INTO orders VALUES (2, 'bob')")
+    connection.execute("ALTER TABLE orders RENAME customer TO client")
+    connection.execute("INSERT INTO orders VALUES (3, 'eve')")
+    with pytest.raises(PipelineError, match=r"table public\.orders has no column customer"):
+        run(load(str(file))["orders"])
+    after = before.replace(
+        'customer STRING"', 'customer STRING, client STRING" missing_columns=null'
+    )
+    file.write_text(
+        after.replace("SELECT id, customer", "SELECT id, coalesce(client, customer) customer")
+    )
+    run(load(str(file))["orders"])
+    found = pd.read_parquet(tmp_path / "table").sort_values("id")
+    assert found.values.tolist() == [[1, "ada"], [2, "bob"], [3, "eve"]]
+
+
 def test_events_from_an_outbox(
     connection: psycopg.Connection,
     postgres_server: Postgres,
@@ -246,6 +279,8 @@ def test_problems_are_said_in_a_line(
         ({"url": "postgresql://u:s3cret@h"}, "set topic.prefix|set database.dbname"),
         ({"max_changes_per_batch": 0}, "max_changes_per_batch is 1 or more"),
         ({"watermark": "soon"}, "watermark must be a column and a delay"),
+        ({"schema": "id INT", "missing_columns": "none"}, "missing_columns is fail or null"),
+        ({"missing_columns": "null"}, "missing_columns is for rows"),
     ],
 )
 def test_wrong_arguments_are_refused_without_secrets(

@@ -304,6 +304,12 @@ class MySqlChanges:
             settings.representation,
         )
 
+    def columns_now(self, schema: str, table: str) -> tuple[str, ...] | None:
+        """The columns that a table of this database has now; None if it is not there."""
+        with explained(self._settings, f"can't look up table {schema}.{table}"):
+            found = table_of(self._connected(), schema, table)
+        return None if found is None else tuple(each.name for each in found.columns)
+
     def _table(self, database: str, name: str) -> CatalogTable | None:
         if (database, name) not in self._tables:
             with explained(self._settings, f"can't look up table {database}.{name}"):

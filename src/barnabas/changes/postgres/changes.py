@@ -257,6 +257,15 @@ class PostgresChanges:
 
     # -- what is there --------------------------------------------------------------------------
 
+    def columns_now(self, schema: str, table: str) -> tuple[str, ...] | None:
+        """The columns of a table that changes of it would have now; None if it is not there."""
+        connection, settings = self._connected(), self._settings
+        with explained(settings, "can't look at the tables"):
+            for each in tables_of(connection, settings.tables):
+                if (each.schema, each.name) == (schema, table):
+                    return tuple(column.name for column in relation_of(connection, each).columns)
+        return None
+
     def _prepared(self) -> list[Table]:
         """Check the server and the tables, and publish them."""
         connection = self._connected()

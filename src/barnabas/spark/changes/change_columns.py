@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 from barnabas.changes.events import Change
 from barnabas.errors import InvalidArgument
 from barnabas.spark.changes.databases import ChangeDatabase
+from barnabas.spark.changes.expected_columns import ExpectedColumns
 
 ChangeFormat = Literal["debezium", "rows"]
 FORMATS: Final[tuple[str, ...]] = get_args(ChangeFormat)
@@ -91,19 +92,24 @@ def schema_of(name: str) -> StructType:
 
 
 def batches_of(
-    events: Iterable[Any], name: str, database: ChangeDatabase
+    events: Iterable[Any],
+    name: str,
+    database: ChangeDatabase,
+    expected: ExpectedColumns | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Events as Arrow batches of the format."""
+    """Events as Arrow batches of the format; rows have the expected columns."""
     if name == "debezium":
         return _batches(database.records(events), _ENVELOPE_ARROW)
     prefix = database.topic_prefix
-    rows = (_row(each, prefix) for each in events if isinstance(each, Change) and each.op != "t")
-    return _batches(rows, _ROWS_ARROW)
+    changes = (each for each in events if isinstance(each, Change) and each.op != "t")
+    return _batches((_row(each, prefix, expected) for each in changes), _ROWS_ARROW)
 
 
-def _row(change: Change, prefix: str) -> _Columns:
+def _row(change: Change, prefix: str, expected: ExpectedColumns | None) -> _Columns:
     table, row, transaction = change.table, change.row, change.transaction
     assert row is not None
+    if expected is not None:
+        expected.check(table)
     return (
         table.row_json(row),
         f"{prefix}.{table.full_name}",

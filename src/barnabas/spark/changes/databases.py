@@ -1,7 +1,7 @@
 """The databases whose changes can be read: what differs between them for Spark."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
@@ -50,6 +50,10 @@ class ChangeLog(Protocol):
     def commit(self, position: Any) -> None: ...
 
     def read(self, start: Any, end: Any) -> Iterator[Any]: ...
+
+    def columns_now(self, schema: str, table: str) -> Collection[str] | None:
+        """The columns that a table has now; None if there is no such table."""
+        ...
 
     def close(self) -> None: ...
 

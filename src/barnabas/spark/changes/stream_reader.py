@@ -9,9 +9,10 @@ at that time, so a batch that has to be repeated is still available. Where there
 reader waits a moment: a look at the log is far cheaper than another question from Spark.
 """
 
+import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -24,13 +25,16 @@ from pyspark.sql.streaming.datasource import (
 
 from barnabas.spark.changes.change_columns import batches_of
 from barnabas.spark.changes.databases import ChangeDatabase, ChangeLog, Position, database_of
+from barnabas.spark.changes.expected_columns import ExpectedColumns
 from barnabas.spark.cluster.worker_memory import freeze_loaded_objects
 from barnabas.spark.source.idle_stream import IdleStream
 
 FORMAT_OPTION = "changes.format"
 LIMIT_OPTION = "changes.max_per_batch"
 DATABASE_OPTION = "changes.database"
-OWN_OPTIONS = frozenset({DATABASE_OPTION, FORMAT_OPTION, LIMIT_OPTION})
+COLUMNS_OPTION = "changes.columns"
+"""The columns that each row has to have, as JSON."""
+OWN_OPTIONS = frozenset({COLUMNS_OPTION, DATABASE_OPTION, FORMAT_OPTION, LIMIT_OPTION})
 
 _WAIT_S = 0.14
 _LOOK_S = 0.02
@@ -122,10 +126,21 @@ class ChangesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._database.position(partition.start), self._database.position(partition.end)
         )
         try:
-            yield from batches_of(events, self._format, self._database)
+            yield from batches_of(events, self._format, self._database, self._expected())
         except BaseException:
             close(self._options)
             raise
+
+    def _expected(self) -> ExpectedColumns | None:
+        names = self._options.get(COLUMNS_OPTION)
+        return None if names is None else ExpectedColumns(json.loads(names), self._columns_now)
+
+    def _columns_now(self, schema: str, table: str) -> Collection[str] | None:
+        changes = self._database.open()  # the connection of this process is in the middle of a read
+        try:
+            return changes.columns_now(schema, table)
+        finally:
+            changes.close()
 
     def _changes(self) -> ChangeLog:
         key = _key(self._options)

@@ -13,7 +13,11 @@ from barnabas.spark.pipelines.argument_names import option_texts
 from barnabas.spark.pipelines.databases.mysql import mysql_arguments
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.expectations.expectation import Expectation, checked_rules
-from barnabas.spark.pipelines.sources.table_changes import TableChangesSource, table_names
+from barnabas.spark.pipelines.sources.table_changes import (
+    MissingColumns,
+    TableChangesSource,
+    table_names,
+)
 
 _OF_URL = {
     "host": "database.hostname",
@@ -72,6 +76,7 @@ def from_mysql_changes(
     watermark: str | None = None,
     max_changes_per_batch: int = 100_000,
     expect: Sequence[Expectation] = (),
+    missing_columns: MissingColumns | None = None,
     **settings: Any,
 ) -> MySqlChangesSource:
     """Capture changes from MySQL or MariaDB: existing rows, then every change in the binary log.
@@ -88,6 +93,8 @@ def from_mysql_changes(
     - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
+    - `missing_columns`: what happens if a table has no such column as the schema, because it was
+      renamed or dropped: `fail`, the default for a single table, or `null`.
     - `settings`: other Debezium settings; `__` stands for a dot.
     """
     driver()
@@ -104,4 +111,5 @@ def from_mysql_changes(
         max_changes_per_batch,
         given,
         checked_rules(expect),
+        missing_columns,
     )

@@ -16,7 +16,11 @@ from barnabas.spark.pipelines.expectations.expectation import (
     checked_rules,
 )
 from barnabas.spark.pipelines.postgres.connection import check_driver, not_a_url
-from barnabas.spark.pipelines.sources.table_changes import TableChangesSource, table_names
+from barnabas.spark.pipelines.sources.table_changes import (
+    MissingColumns,
+    TableChangesSource,
+    table_names,
+)
 
 _OF_URL = {
     "host": "database.hostname",
@@ -77,6 +81,7 @@ def from_postgres_changes(
     watermark: str | None = None,
     max_changes_per_batch: int = 100_000,
     expect: Sequence[Expectation] = (),
+    missing_columns: MissingColumns | None = None,
     **settings: Any,
 ) -> PostgresChangesSource:
     """Capture changes from PostgreSQL: existing rows, then every change (logical replication).
@@ -95,6 +100,8 @@ def from_postgres_changes(
     - `watermark`: a column and how late its rows may be, such as `"at 10 minutes"`.
     - `max_changes_per_batch`: the approximate size of a batch; a transaction is never divided.
     - `expect`: rules for the rows (`expect`).
+    - `missing_columns`: what happens if a table has no such column as the schema, because it was
+      renamed or dropped: `fail`, the default for a single table, or `null`.
     - `settings`: other Debezium settings; `__` stands for a dot.
     """
     check_driver()
@@ -109,7 +116,14 @@ def from_postgres_changes(
         if value is not None:
             given[name] = value
     return PostgresChangesSource(
-        url, whole, schema, watermark, max_changes_per_batch, given, checked_rules(expect)
+        url,
+        whole,
+        schema,
+        watermark,
+        max_changes_per_batch,
+        given,
+        checked_rules(expect),
+        missing_columns,
     )
 
 

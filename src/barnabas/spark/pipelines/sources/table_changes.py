@@ -1,10 +1,12 @@
 """Changes of tables as a stream of rows: what the sources for all databases have in common."""
 
+import json
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -13,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from barnabas.errors import InvalidArgument
 from barnabas.spark.changes.change_columns import CHANGE, ENVELOPE
 from barnabas.spark.changes.data_source import register_changes
-from barnabas.spark.changes.stream_reader import FORMAT_OPTION, LIMIT_OPTION
+from barnabas.spark.changes.stream_reader import COLUMNS_OPTION, FORMAT_OPTION, LIMIT_OPTION
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.expectations.expectation import (
@@ -31,6 +33,10 @@ from barnabas.spark.pipelines.sources.record_schema import schema_problems
 from barnabas.spark.pipelines.sources.source import Source
 from barnabas.spark.pipelines.sources.watermark import split_watermark, with_watermark
 
+MissingColumns: TypeAlias = Literal["fail", "null"]
+_ONE_TABLE: Final = re.compile(r"\w+\.\w+")
+"""A name, and no pattern for several."""
+
 
 @dataclass(frozen=True)
 class TableChangesSource(Source):
@@ -45,6 +51,7 @@ class TableChangesSource(Source):
     max_changes_per_batch: int = 100_000
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     expect: tuple[Expectation, ...] = ()
+    missing_columns: MissingColumns | None = None
 
     def __post_init__(self) -> None:
         if self.watermark is not None:
@@ -52,6 +59,13 @@ class TableChangesSource(Source):
         if self.max_changes_per_batch < 1:
             raise InvalidArgument(
                 f"max_changes_per_batch is 1 or more, not {self.max_changes_per_batch}"
+            )
+        if self.missing_columns not in (None, *get_args(MissingColumns)):
+            raise InvalidArgument(f"missing_columns is fail or null, not {self.missing_columns!r}")
+        if self.missing_columns is not None and self.schema is None:
+            raise InvalidArgument(
+                "missing_columns is for rows: without a schema, records have the columns that the "
+                "table had"
             )
         if sends_dead_letters(self.expect):
             raise InvalidArgument(
@@ -83,12 +97,15 @@ class TableChangesSource(Source):
         options = self.options(environment)
         options[FORMAT_OPTION] = "debezium" if self.schema is None else "rows"
         options[LIMIT_OPTION] = str(self.max_changes_per_batch)
-        rows = environment.spark.readStream.format(self.data_source).options(**options).load()
-        if self.schema is not None:
-            change = F.struct(*CHANGE.names).alias("change")
-            values = JsonValues(self.schema)
+        values = None if self.schema is None else JsonValues(self.schema)
+        if values is not None:
             with part_of_source("schema"):
-                _ = values.fields  # Spark parses it now, and its errors don't say what it parsed
+                names = values.fields.names  # Spark's errors don't say what it parsed
+            if self._refuses_missing_columns:
+                options[COLUMNS_OPTION] = json.dumps(names)
+        rows = environment.spark.readStream.format(self.data_source).options(**options).load()
+        if values is not None:
+            change = F.struct(*CHANGE.names).alias("change")
             rows = decoded(
                 rows.withColumn("value", F.col("value").cast("binary")),
                 values,
@@ -96,6 +113,13 @@ class TableChangesSource(Source):
                 skip=False,
             )
         return with_watermark(with_expectations(rows, self, environment), self.watermark)
+
+    @property
+    def _refuses_missing_columns(self) -> bool:
+        """A schema for several tables may have columns that only some of them have."""
+        if self.missing_columns is None:
+            return len(self.tables) == 1 and _ONE_TABLE.fullmatch(self.tables[0]) is not None
+        return self.missing_columns == "fail"
 
     def problems(self) -> Iterator[SourceError]:
         yield from schema_problems("json", self.schema)
