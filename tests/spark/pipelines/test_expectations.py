@@ -7,6 +7,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.errors import InvalidArgument
+from barnabas.spark.cluster.cluster_address import ClusterAddress
+from barnabas.spark.dead_letters.letter_writer import LetterTopic
 from barnabas.spark.pipelines import (
     Pipeline,
     PipelineError,
@@ -18,6 +20,7 @@ from barnabas.spark.pipelines import (
     to_console,
     to_topic,
 )
+from barnabas.spark.pipelines.environment import BrokerRecords, Environment
 from barnabas.spark.pipelines.errors.known_causes import known_cause
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
 from barnabas.spark.testing import Record, running
@@ -93,6 +96,18 @@ def test_dead_letters_of_rules_and_of_the_schema(spark: SparkSession) -> None:
         b"the value is not a JSON object: no JSON",
         b"expectation positive: amount > 0",
     ]
+
+
+def test_dead_letters_of_a_rule_that_was_removed_are_still_counted(spark: SparkSession) -> None:
+    cluster = ClusterAddress("localhost:9092")
+    environment = Environment(spark, BrokerRecords(cluster), cluster)
+    ruled = expect("amount > 0", "positive", on_failure="dead_letter")
+    for rules in ([ruled], []):
+        source = from_topic("orders", ORDERS, dead_letters="bad", expect=rules)
+        targets = source.letter_targets(environment)
+        groups = [each.group for each in targets if isinstance(each, LetterTopic)]
+        assert groups == ["dead-letters", "dead-letters.expectations"]
+    assert from_topic("orders", ORDERS).letter_targets(environment) == []
 
 
 def test_records_without_a_schema_can_be_dead_letters_too(spark: SparkSession) -> None:

@@ -241,15 +241,19 @@ class TopicSource(Source):
         return self.dead_letters
 
     def letter_targets(self, environment: Environment) -> list[LetterTarget]:
-        found = [self._letters(environment), self._letters(environment, "expectations")]
+        # Letters of a rule count after it has been removed.
+        found = [self._target(environment), self._target(environment, "expectations")]
         return [each for each in found if each is not None]
 
     def _letters(self, environment: Environment, kind: str | None = None) -> LetterTarget | None:
         """Where undecodable records go, or those that fail an expectation."""
+        if kind is not None and not sends_dead_letters(self.expect):
+            return None
+        return self._target(environment, kind)
+
+    def _target(self, environment: Environment, kind: str | None = None) -> LetterTarget | None:
         settings = environment.dead_letters
         if self.dead_letters is None:
-            return None
-        if kind is not None and not sends_dead_letters(self.expect):
             return None
         decides = (self.dead_letters, self.format, str(self.schema), kind and self.expect)
         definition = sha256(repr(decides).encode()).hexdigest()[:8]
