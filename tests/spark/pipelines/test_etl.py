@@ -343,7 +343,7 @@ def test_a_database_that_does_not_take_rows_says_what_to_do(
     assert "latest_by" in refused(rows=rows.union(rows))
     assert 'column id: "x"' in refused(rows=rows.selectExpr("name AS id", "name"))
     assert "ALTER TABLE named ADD" in refused(rows=rows.selectExpr("id", "name", "1 AS more"))
-    assert "without its key" in refused(rows=rows.selectExpr("int(NULL) AS id", "name"))
+    assert "WHERE id IS NOT NULL" in refused(rows=rows.selectExpr("int(NULL) AS id", "name"))
     assert "no column 'key'" in refused(key="key")
     assert "cast it" in refused(rows=rows.selectExpr("id", "INTERVAL 1 DAY AS name"))
     away = refused(url="postgresql://me:secret@localhost:1/db")

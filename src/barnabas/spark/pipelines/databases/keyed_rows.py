@@ -83,7 +83,10 @@ class KeyedRows:
         key, seen = ", ".join(self.key), set()
         for name in names:
             if name is None:
-                raise DatabaseError(f"{key} is NULL: a row without its key can't be written")
+                raise DatabaseError(
+                    f"{key} is NULL: a row without its key can't be written; leave such rows out, "
+                    f"as with WHERE {self.key[0]} IS NOT NULL"
+                )
             if name in seen:
                 raise DatabaseError(
                     f"a batch has several rows with the same ({key}): say which one is the last, "

@@ -127,7 +127,8 @@ class TableWriter:
         for name in names:
             if rows[name].null_count:
                 raise DatabaseError(
-                    f"table {self.table}: {name} is NULL: a row without its key can't be written"
+                    f"table {self.table}: {name} is NULL: a row without its key can't be written; "
+                    f"leave such rows out, as with WHERE {name} IS NOT NULL"
                 )
         if rows.group_by(names).aggregate([]).num_rows < rows.num_rows:
             raise DatabaseError(

@@ -131,7 +131,12 @@ class Upsert:
             ) from error
         except errors.NotNullViolation as error:
             is_key = error.diag.table_name == _BATCH
-            fix = ": a row without its key can't be written" if is_key else ""
+            fix = (
+                ": a row without its key can't be written; leave such rows out, as with "
+                f"WHERE {error.diag.column_name} IS NOT NULL"
+                if is_key
+                else ""
+            )
             raise DatabaseError(f"table {self.table}: {database_reason(error)}{fix}") from error
         except errors.CardinalityViolation as error:
             raise DatabaseError(
