@@ -54,6 +54,11 @@ def test_few_epochs_far_apart_take_few_requests() -> None:
     assert learned(leader, 30, -1) == ([(0, 0), (7, 10), (100_000, 20)], 2)
 
 
+def test_before_the_first_epoch_there_was_none() -> None:
+    assert EpochHistory(-1, 0).is_complete
+    assert EpochHistory(-1, 0).starts() == [(0, 0)]
+
+
 def test_a_leader_that_knows_nothing_ends_it() -> None:
     history = EpochHistory(-1, 3)
     history.answered([EpochEnd(-1, -1)] * 3)

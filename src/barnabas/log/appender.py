@@ -143,6 +143,7 @@ class Appender:
         producers = self._producers.table
         end_offset, latest_epoch = log.log_end_offset, log.epochs.latest
         has_gap = False
+        is_compacted = "compact" in log.config.cleanup_policy
         position = segment.size
         try:
             segment.log.file().write(buffer, position)
@@ -153,6 +154,11 @@ class Appender:
             self._flusher.oldest_unflushed_ms = now_ms
         for at, header in batches:
             epoch = header.partition_leader_epoch
+            if is_compacted and (
+                end_offset < header.base_offset or header.record_count <= header.last_offset_delta
+            ):
+                # The leader has removed some of this, and maybe tombstones.
+                log.compaction_progress.deletions_upto = header.next_offset
             if end_offset < header.base_offset and epoch > latest_epoch:
                 has_gap = True
                 log.epochs.assign_behind_gap(leader_epochs, end_offset, epoch, header.base_offset)

@@ -28,6 +28,7 @@ class LocalLog:
         "failure",
         "files",
         "flushed_offset",
+        "is_compaction_unknown",
         "is_flush_marked",
         "is_in_doubt",
         "is_torn",
@@ -78,6 +79,8 @@ class LocalLog:
         self.marked_start = recovered.marked_start
         """No segment was deleted behind this offset; see `start_mark`."""
         self.compaction_progress = recovered.compaction
+        self.is_compaction_unknown = recovered.is_compaction_unknown
+        """`log.state` was lost before this opening; see `Recovered`."""
         self.is_flush_marked = recovered.is_flush_marked
         """The directory has the file FLUSH_MARK; see `flusher`."""
         self.is_in_doubt = False

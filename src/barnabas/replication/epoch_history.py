@@ -45,6 +45,6 @@ class EpochHistory:
         for epoch, end_offset in sorted(self._ends.items()):
             starts.append((epoch, start))
             start = end_offset
-        if starts:
+        if starts or self._leader_epoch == 0:
             starts.append((self._leader_epoch, start))
         return starts

@@ -190,6 +190,7 @@ class Cluster:
             for node in self.nodes()
             for partition in node.partitions
             if partition.is_leader
+            and (partition.topic_id, partition.index) not in self.watch.unknown_epochs
         }
         for node in self.nodes():
             for partition in node.partitions:

@@ -13,6 +13,9 @@ from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Log, LogConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import (
+    EpochEndOffset as EpochEndOffsetOfFetch,
+)
+from barnabas.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -57,6 +60,8 @@ class _Leader:
         self.refusals = 0
         """How often it refuses to tell where epochs began."""
         self.fetch_error = ErrorCode.NONE
+        self.removed_deletions = False
+        """Whether a follower that has records must start over."""
         self.asked: list[int] = []
         self.fetched: list[int] = []
 
@@ -90,7 +95,10 @@ class _Leader:
         (asked,) = topic.partitions
         self.fetched.append(asked.fetch_offset)
         data = PartitionData(partition_index=0, high_watermark=8, log_start_offset=0)
-        if self.fetch_error:
+        if self.removed_deletions and asked.fetch_offset:
+            self.removed_deletions = False
+            data.diverging_epoch = EpochEndOffsetOfFetch(asked.last_fetched_epoch, 0)
+        elif self.fetch_error:
             data.error_code, self.fetch_error = self.fetch_error, ErrorCode.NONE
         elif asked.fetch_offset < self._log.log_end_offset:
             data.records = bytes(self._log.read(asked.fetch_offset, 1 << 20))
@@ -160,6 +168,31 @@ def test_a_replica_that_has_nothing_left_to_compare_begins_again() -> None:
         assert leader.fetched[:2] == [5, 0]
         assert [record.offset for record in read_all(log)] == [0, 5, 6, 7]
         assert partition.doubt.suspect_from is None
+        await asyncio.wait([fetcher.stop()])
+
+    asyncio.run(main())
+
+
+def test_a_replica_that_has_missed_removed_tombstones_starts_over() -> None:
+    """It still has the records that they deleted."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        leading = _compacted_log()
+        leading.appender.begin_epoch(5)
+        leader = _Leader(leading, loop)
+        leader.removed_deletions = True
+        disk = MemoryDisk()
+        log = Log.open(disk, "data/t-0", _CONFIG, 0)
+        for epoch in (0, 0, 1):
+            log.append(*batch([(0, b"deleted", b"x" * 60)]), epoch, 0)
+        partition = _follower(loop, log)
+        fetcher = _fetcher(leader, loop)
+        fetcher.follow(partition)
+        await wait_until_async(lambda: log.log_end_offset == 8)
+        assert leader.fetched[:2] == [3, 0]
+        assert [record.offset for record in read_all(log)] == [0, 5, 6, 7]
+        assert log.epochs.entries() == _EPOCHS
         await asyncio.wait([fetcher.stop()])
 
     asyncio.run(main())

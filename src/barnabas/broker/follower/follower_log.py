@@ -105,15 +105,27 @@ def has_nothing_in_common(partition: Partition, leader_log_start_offset: int) ->
     )
 
 
+def start_over(partition: Partition, offset: int) -> None:
+    """Copy the log again from the start of the leader's, `offset`. What is here is set aside."""
+    logger.info(
+        "%s starts over: its leader has removed tombstones that it has not seen", partition.name
+    )
+    _restart(partition, offset, keep=True)
+
+
 def start_at(partition: Partition, offset: int) -> None:
     """Restart the log, empty, where the leader's log starts."""
     logger.info(
         "%s-%d starts again at %d, like its leader", partition.topic, partition.index, offset
     )
+    lost = partition.high_watermark - offset
+    keep = lost > 0 or partition.is_recovering or partition.doubt.suspect_from is not None
+    _restart(partition, offset, keep=keep)
+
+
+def _restart(partition: Partition, offset: int, *, keep: bool) -> None:
     doubt = partition.doubt
     if doubt.suspect_from is not None:
         replica_truncation.expect_refetch(partition)
-    lost = partition.high_watermark - offset
-    keep = lost > 0 or partition.is_recovering or doubt.suspect_from is not None
     replica_truncation.start_at(partition, offset, keep=keep)
     doubt.suspect_from, doubt.awaits_leader = None, False

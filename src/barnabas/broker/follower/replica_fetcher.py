@@ -20,6 +20,7 @@ from barnabas.broker.follower.follower_log import (
     append_fetched,
     has_nothing_in_common,
     start_at,
+    start_over,
     take_over_bounds,
     truncate,
 )
@@ -275,7 +276,11 @@ class ReplicaFetcher:
                 return
             elif data.diverging_epoch is not None:
                 diverging = data.diverging_epoch
-                truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
+                has_no_common = diverging.end_offset <= data.log_start_offset
+                if has_no_common and partition.log.may_have_gaps:
+                    start_over(partition, data.log_start_offset)
+                else:
+                    truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
             elif has_suspects:
                 truncate_suspect(partition)
                 self._session.name(followed)

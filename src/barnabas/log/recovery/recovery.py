@@ -93,8 +93,9 @@ class Recovery:
         self._log_start_offset = max(state.log_start_offset if state else 0, self._marked_start)
         self._compaction = state.compaction if state else Progress()
         # Without a state it is unknown how far the log was compacted.
-        is_compacted = state is None and "compact" in config.cleanup_policy
-        gaps_upto = _ANY_OFFSET if is_compacted else self._compaction.compacted_offset
+        self._is_compaction_unknown = state is None and "compact" in config.cleanup_policy
+        is_unknown = self._is_compaction_unknown
+        gaps_upto = _ANY_OFFSET if is_unknown else self._compaction.compacted_offset
         self._inventory = Inventory(listing, state, gaps_upto)
         if state is not None and not state.is_start_exact:
             first = min(self._inventory.base_offsets, default=0)
@@ -132,6 +133,8 @@ class Recovery:
         if self._loader.has_falling_epochs:
             self._settle_epochs(segments)
         self._compaction.cut_at(end)
+        if self._is_compaction_unknown and segments:
+            self._compaction.deletions_upto = segments[-1].base_offset
         committed = self._state.committed_offset if self._state else 0
         report = self._report(missing, end, committed)
         if report is not None:
@@ -153,6 +156,7 @@ class Recovery:
             self._suspect_epochs_from,
             report.expected_end if report is not None and report.expected_end > end else 0,
             self._state.closed_end if self._state is not None else -1,
+            is_compaction_unknown=self._is_compaction_unknown and bool(segments),
         )
 
     def _mark_start(self, first: int, start: int) -> None:

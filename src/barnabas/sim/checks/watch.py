@@ -100,6 +100,9 @@ class Watch:
         self.changes = LogChanges()
         self.decisions = Decisions()
         self.replays = ReplayCheck()
+        self.unknown_epochs: set[tuple[bytes, int]] = set()
+        """Compacted partitions of which a replica has lost its `log.state`, so that it knows only
+        the epochs of what is left. It leads and teaches others no more than that."""
         self.elections = 0
 
     def expect_compaction(self, topic: str, *, keeps_tombstones: bool) -> None:
@@ -255,6 +258,8 @@ class Watch:
         try:
             if seen is _NOTHING:
                 self._check_kept(node, partition)
+                if partition.log.is_compaction_unknown:
+                    self.unknown_epochs.add((partition.topic_id, partition.index))
             if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
                 self._begins_to_lead(node, partition)
             if now.high_watermark > seen.high_watermark:
@@ -302,11 +307,14 @@ class Watch:
                 self._simulator.remark("%s can not be looked into: %s", topic, error)
 
     def _check_kept(self, node: Node, partition: Partition) -> None:
+        key = (partition.topic_id, partition.index)
         self.guarantee.kept.check(
             f"{partition.name}: node {node.node_id}",
             node.node_id,
-            (partition.topic_id, partition.index),
+            key,
             partition.log.log_end_offset,
+            may_start_over=self._is_compacted(partition)
+            and key not in self.guarantee.in_sync(node),
         )
 
     def _begins_to_lead(self, node: Node, partition: Partition) -> None:
