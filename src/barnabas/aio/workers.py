@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 async def run_workers(
@@ -20,8 +21,9 @@ async def run_workers(
     tasks = [asyncio.ensure_future(work()) for _ in range(count)]
     all_done = asyncio.gather(*tasks)
     with _termination() as terminated:
+        ends: list[asyncio.Future[Any]] = [all_done, terminated]
         try:
-            await asyncio.wait([all_done, terminated], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop()
             try:
