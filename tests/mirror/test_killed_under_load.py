@@ -17,6 +17,7 @@ from tests.support.wait import LIMIT_S, wait_until
 
 Ends = tuple[ClusterEnd, ClusterEnd]
 RECORDS = 100_000
+BURST = 25_000
 PATIENCE_S = 20.0
 """How long groups get to be told better; not a limit of a test that is right."""
 BARNABAS = (sys.executable, "-m", "barnabas")
@@ -77,28 +78,24 @@ def test_offsets_are_translated_exactly_after_a_kill(
         with barnabas.Admin(b.bootstrap_servers) as admin:
             return sum(admin.offsets(there).values()) if there in admin.topics() else 0
 
-    def produce() -> None:
-        pause = threading.Event()
+    def produce(numbers: range) -> None:
         with barnabas.Producer(a.bootstrap_servers) as producer:
-            for each in range(1, RECORDS):
+            for each in numbers:
                 producer.send(topic, b"%d" % each, partition=0)
-                if each % 1_000 == 999:
-                    pause.wait(0.05)
 
-    with barnabas.Producer(a.bootstrap_servers) as producer:
-        producer.send(topic, b"0", partition=0)
+    produce(range(1))
     mirror = _start(ends, topic, tmp_path)
     try:
-        wait_until(lambda: copied() > 0, lambda: (tmp_path / "stderr").read_text())
-        producing = threading.Thread(target=produce)
-        producing.start()
-        for part in (1, 2, 3):
-            wait_until(lambda least=RECORDS * part // 4: copied() > least)
+        for start in range(0, RECORDS, BURST):
+            wait_until(lambda least=start: copied() > least, (tmp_path / "stderr").read_text)
+            burst = range(max(1, start), start + BURST)
+            producing = threading.Thread(target=produce, args=(burst,))
+            producing.start()
+            wait_until(lambda least=start + BURST // 10: copied() > least)
             mirror.kill()
             mirror.wait()
+            producing.join()
             mirror = _start(ends, topic, tmp_path)
-        producing.join()
-        wait_until(lambda: copied() > RECORDS)
         exact = _offsets_by_number(b, there)
         committed = {f"g{number}": number for number in range(2_500, RECORDS, 2_500)}
         with barnabas.Admin(a.bootstrap_servers) as admin:

@@ -160,13 +160,13 @@ class MirrorHost:
 
     async def _stop(self) -> None:
         others, self._others, self._statuses = self._others, {}, {}
-        for keeping in others.values():
-            keeping.cancel()
         task, self._task, self._started = self._task, None, None
         stops = [each.end() for each in others]
         if task is not None:
             stops.append(task.stop())
         await asyncio.gather(*stops)
+        for keeping in others.values():
+            keeping.cancel()
         await asyncio.gather(*others.values(), return_exceptions=True)
         self._lease.in_use = False
 
@@ -177,6 +177,8 @@ class MirrorHost:
         for pause_s in _PAUSES_S.pauses():
             self._statuses[other] = [{"state": "UNASSIGNED", "trace": None}]
             code = await other.run()
+            if other not in self._others:
+                return
             _log.error("a process of this mirror has ended (exit code %s)", code)
             self._statuses[other] = [
                 {"state": "RESTARTING", "trace": f"its process has ended (exit code {code})"}
