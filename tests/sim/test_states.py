@@ -1,6 +1,14 @@
 """What a soak has to reach, depending on how long it is."""
 
+from barnabas.sim.faults.rare_faults import SHARES
+from barnabas.sim.profile import FAULTS
 from barnabas.sim.states import EXPECTED, not_reached
+
+
+def test_faults_are_named_as_they_are_made() -> None:
+    """A fault that is drawn, and not listed, would never be missed."""
+    faults = {f"fault: {name}" for name in (*FAULTS, *SHARES)}
+    assert faults <= set(EXPECTED)
 
 
 def test_a_short_soak_has_to_reach_nothing() -> None:

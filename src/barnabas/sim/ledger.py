@@ -118,7 +118,7 @@ def _short(commit: str) -> str:
 
 
 def _row(*columns: str) -> str:
-    widths = (12, 17, 9, 8, 12, 8, 8)
+    widths = (12, 17, 9, 9, 13, 8, 10)
     first, *rest = (
         f"{text:<{width}}" if index < 2 else f"{text:>{width}}"
         for index, (text, width) in enumerate(zip(columns, widths, strict=True))

@@ -10,16 +10,19 @@ rare errors, may or may not be reached.
 
 from collections.abc import Iterable, Mapping
 
+from barnabas.sim.faults.rare_faults import SHARES
 from barnabas.sim.profile import FAULTS
 
 _FREQUENT_FROM = 1_000
 _RARE_FROM = 20_000
 
 _FREQUENT = (
+    "election: eligible leader replica",
     "election: in-sync replica",
     "election: in-sync replica that is back",
     "election: none, the partition has no leader",
     "election: preferred leader",
+    "election: unclean",
     "in-sync set: grows",
     "in-sync set: shrinks",
     "in-sync set: below the minimum, with eligible leaders",
@@ -31,27 +34,39 @@ _FREQUENT = (
     "replica: doubts its own log",
     "group: classic",
     "group: Consumer",
+    "group: ShareGroup",
     "transaction: ONGOING",
     "transaction: PREPARE_COMMIT",
     "transaction: COMPLETE_COMMIT",
     "transaction: PREPARE_ABORT",
     "transaction: COMPLETE_ABORT",
+    "error: COORDINATOR_LOAD_IN_PROGRESS",
     "error: COORDINATOR_NOT_AVAILABLE",
     "error: FENCED_LEADER_EPOCH",
-    "error: ILLEGAL_GENERATION",
+    "error: FETCH_SESSION_ID_NOT_FOUND",
+    "error: INVALID_PRODUCER_EPOCH",
     "error: NOT_CONTROLLER",
     "error: NOT_COORDINATOR",
     "error: NOT_ENOUGH_REPLICAS",
     "error: NOT_LEADER_OR_FOLLOWER",
+    "error: OFFSET_OUT_OF_RANGE",
+    "error: PRODUCER_FENCED",
+    "error: REBALANCE_IN_PROGRESS",
+    "error: REQUEST_TIMED_OUT",
+    "error: TRANSACTION_ABORTABLE",
+    "error: UNKNOWN_LEADER_EPOCH",
     "error: UNKNOWN_MEMBER_ID",
+    "error: UNKNOWN_TOPIC_ID",
+    "error: UNSTABLE_OFFSET_COMMIT",
     *(f"fault: {name}" for name in FAULTS),
+    *(f"fault: {name}" for name in ("blackout", "garble_epoch", "lose_directory", "make_hole")),
+    *(f"fault: {name}" for name in ("rot", *SHARES)),
 )
 _RARE = (
-    "election: eligible leader replica",
-    "election: unclean",
     "reassignment: cancelled",
-    "error: OUT_OF_ORDER_SEQUENCE_NUMBER",
-    "error: PRODUCER_FENCED",
+    "error: KAFKA_STORAGE_ERROR",
+    "error: SHARE_SESSION_NOT_FOUND",
+    "error: STALE_MEMBER_EPOCH",
 )
 
 EXPECTED: Mapping[str, int] = dict.fromkeys(_FREQUENT, _FREQUENT_FROM) | dict.fromkeys(
