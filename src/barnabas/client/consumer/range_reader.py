@@ -217,7 +217,7 @@ class RangeReader:
         code = data.error_code
         if code == ErrorCode.INCONSISTENT_TOPIC_ID:
             code = ErrorCode.UNKNOWN_TOPIC_ID  # a broker that keeps the old log still
-        check(code, f"partition {wanted.partition} at offset {position}")
+        check(code, f"partition {wanted.partition} at offset {position}", needs="read")
         records = data.records or b""
         if not records:
             self._accept_silence(wanted, data, silent)

@@ -119,7 +119,7 @@ class ClassicMember(GroupMember):
             max_version=_SINGLE_MEMBER_LEAVE,
         )
         if response.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
-            check(response.error_code, f"group {self.group_id}")
+            check(response.error_code, f"group {self.group_id}", needs="read")
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class ClassicMember(GroupMember):
         )
         if joined.member_id:
             self._member_id = joined.member_id
-        check(joined.error_code, f"group {self.group_id}")
+        check(joined.error_code, f"group {self.group_id}", needs="read")
         self._epoch = joined.generation_id
         synced = await connection.send(
             SyncGroupRequest(
@@ -171,7 +171,7 @@ class ClassicMember(GroupMember):
             ),
             timeout_ms=self._rebalance_timeout_ms + _ANSWER_SLACK_MS,
         )
-        check(synced.error_code, f"group {self.group_id}")
+        check(synced.error_code, f"group {self.group_id}", needs="read")
         return decode_assignment(synced.assignment)
 
     async def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
@@ -238,7 +238,7 @@ class ClassicMember(GroupMember):
                     await self._look_for_changes()
                 connection = await self._coordinator()
                 response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
-                check(response.error_code, f"group {self.group_id}")
+                check(response.error_code, f"group {self.group_id}", needs="read")
             except BrokerError as error:
                 if error.code in _REJOIN:
                     self.rejoin_needed.set()
