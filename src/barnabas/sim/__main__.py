@@ -11,68 +11,44 @@ runs with a fixed PYTHONHASHSEED.
 import argparse
 import os
 import random
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from itertools import count, islice, takewhile
+from functools import partial
+from itertools import count, takewhile
 
-from barnabas.sim.garbage import freeze, run_and_collect
+from barnabas.sim.forks import Failure, forked
 from barnabas.sim.profile import CHOICES
-from barnabas.sim.run import Outcome, run_seed
+from barnabas.sim.run import run_seed
 
 _HASH_SEED = "0"
-_SEEDS_PER_PROCESS = 500
-"""Starting one costs as much as a seed; what seeds leave behind takes memory."""
-
-
-Attempt = tuple[int, Future[Outcome]]
-
-
-def _here(seeds: Iterator[int], emphasis: str | None) -> Iterator[Attempt]:
-    """One seed after the other, in this process."""
-    freeze()
-    for seed in seeds:
-        attempt: Future[Outcome] = Future()
-        try:
-            attempt.set_result(run_and_collect(seed, emphasis))
-        except Exception as error:  # noqa: BLE001 - `_run_many` tells of it, with the seed
-            attempt.set_exception(error)
-        yield seed, attempt
-
-
-def _on_cores(seeds: Iterator[int], emphasis: str | None, jobs: int) -> Iterator[Attempt]:
-    """As many at once as there are cores; processes are replaced before they grow too large."""
-    pool = ProcessPoolExecutor(jobs, max_tasks_per_child=_SEEDS_PER_PROCESS, initializer=freeze)
-    running: dict[Future[Outcome], int] = {}
-    try:
-        while True:
-            for seed in islice(seeds, 2 * jobs - len(running)):
-                running[pool.submit(run_and_collect, seed, emphasis)] = seed
-            if not running:
-                return
-            for attempt in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(attempt), attempt
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _run_many(seeds: Iterator[int], emphasis: str | None, jobs: int) -> int:
-    began = time.monotonic()
-    done = 0
-    for seed, attempt in _here(seeds, emphasis) if jobs == 1 else _on_cores(seeds, emphasis, jobs):
-        failure = attempt.exception()
-        if failure is not None:
+    began, began_cpu_s = time.monotonic(), _cpu_s()
+    done = virtual_ms = 0
+    for seed, outcome in forked(partial(run_seed, emphasis=emphasis), seeds, jobs):
+        if isinstance(outcome, Failure):
             chosen = f" EMPHASIS={emphasis}" if emphasis else ""
-            print(f"seed {seed} fails: {type(failure).__name__}: {failure}\n")
+            print(f"seed {seed} fails: {outcome}\n")
             print(f"  make sim SEED={seed}{chosen}\n\nshows it again")
             return 1
         done += 1
+        virtual_ms += outcome.virtual_ms
         if done % 100 == 0:
             print(f"{done} seeds, {time.monotonic() - began:.0f} s", flush=True)
     print(f"{done} seeds, no violation, {time.monotonic() - began:.0f} s")
+    pace = virtual_ms / 1000 / max(_cpu_s() - began_cpu_s, 0.001)
+    print(f"{virtual_ms / 1000:.0f} s were simulated, {pace:.1f} per CPU second")
     return 0
+
+
+def _cpu_s() -> float:
+    """Of the processes that have ended, which ran the seeds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _for_some_time(minutes: float) -> Iterator[int]:

@@ -8,6 +8,7 @@ from functools import partial
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.sim.checks.broker_log import BrokerLogHandler
+from barnabas.sim.checks.epoch_starts import check_epoch_starts
 from barnabas.sim.checks.history import History, Place, Violation
 from barnabas.sim.checks.watch import Watch
 from barnabas.sim.client import Client
@@ -181,6 +182,20 @@ class Cluster:
             if image != expected:
                 different = sorted(set(image) ^ set(expected))
                 raise Violation(f"nodes {other} and {node.node_id} disagree: {different}")
+
+    def check_epoch_starts(self) -> None:
+        """Replicas know the same about where leader epochs began."""
+        leaders = {
+            (partition.topic_id, partition.index): partition
+            for node in self.nodes()
+            for partition in node.partitions
+            if partition.is_leader
+        }
+        for node in self.nodes():
+            for partition in node.partitions:
+                leader = leaders.get((partition.topic_id, partition.index))
+                if leader is not None:
+                    check_epoch_starts(leader, partition, f"node {node.node_id}")
 
     def end(self) -> None:
         """Nothing runs any more; what is left is garbage."""

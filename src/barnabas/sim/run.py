@@ -295,6 +295,7 @@ class Run:
             for partition in node.partitions:
                 self.cluster.watch.check_replica(node, partition)
             self.cluster.watch.replays.check_from_start(node)
+        self.cluster.check_epoch_starts()
         self.cluster.check_images()
 
     async def _operate(self, judge: Client) -> None:

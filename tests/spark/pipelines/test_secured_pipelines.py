@@ -102,7 +102,13 @@ def test_a_run_and_a_replay_as_a_user_with_rights(
     shown = [done.stdout, done.stderr, *(each.read_bytes() for each in written)]
     assert not any(PASSWORD.encode() in each for each in shown)
 
-    allow(cluster, ("WRITE", "TOPIC", "words"), ("READ", "TOPIC", "bad-words"))
+    allow(
+        cluster,
+        ("WRITE", "TOPIC", "words"),
+        ("READ", "TOPIC", "bad-words"),
+        ("READ", "GROUP", "bad-words.replay"),
+        ("WRITE", "TRANSACTIONAL_ID", "bad-words.replay"),
+    )
     assert cli.json("pipeline", "replay", str(folder), *config) == [
         {"pipeline": "shout", "dead_letters": "bad-words", "topic": "words", "records": 1}
     ]

@@ -63,6 +63,11 @@ class Decisions:
             end = (header.producer_id, header.producer_epoch, marker.is_commit)
             self._written.setdefault(process, []).append((where, end))
 
+    @property
+    def has_written(self) -> bool:
+        """Whether any process has written markers that are still to be checked."""
+        return bool(self._written)
+
     def check(self, process: str) -> None:
         """A process has ended its turn, and what it has committed is known."""
         for where, end in self._written.pop(process, ()):

@@ -117,16 +117,16 @@ class ReplayCheck:
         self.check(node)
 
     def _check_shard(self, node: Node, shard: CoordinatorShard[Any]) -> None:
-        if shard.error is not ErrorCode.NONE:
-            return
         partition = shard.partition
         key = (node.node_id, partition.topic, partition.index)
         reader = self._shards.get(key)
+        reached = (shard.replayed_offset, partition.log.log_end_offset)
+        if reader is not None and reader.shard is shard and reached == reader.checked:
+            return
+        if shard.error is not ErrorCode.NONE:
+            return
         if reader is None or reader.shard is not shard:
             reader = self._shards[key] = _ShardReader.of(shard)
-        reached = (shard.replayed_offset, partition.log.log_end_offset)
-        if reached == reader.checked:
-            return
         reader.read(shard.replayed_offset)
         reader.checked = reached
         live = shard.image
@@ -151,15 +151,15 @@ class ReplayCheck:
                     f"metadata: node {node.node_id} has {_difference(node.image, reader.image)}, "
                     f"but its log up to {end_offset} does not say so"
                 )
-        self._check_pending(node, reader, shell.raft)
-
-    def _check_pending(self, node: Node, reader: _MetadataReader, raft: Raft) -> None:
         controller = node.controller._controller
+        if controller is not None:
+            self._check_pending(node, reader, shell.raft, controller)
+
+    def _check_pending(
+        self, node: Node, reader: _MetadataReader, raft: Raft, controller: Controller
+    ) -> None:
         proposed_offset = raft.log_end_offset
-        if controller is None or (controller, proposed_offset) == (
-            reader.controller,
-            reader.proposed_offset,
-        ):
+        if controller is reader.controller and proposed_offset == reader.proposed_offset:
             return
         reader.controller, reader.proposed_offset = controller, proposed_offset
         expected = reader.image

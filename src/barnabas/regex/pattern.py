@@ -6,8 +6,9 @@ are kept, as a deterministic automaton that grows as it is used, up to a limit.
 
 from functools import cached_property
 
-from barnabas.groups.regex.program import MATCH, Check, Program, Read, Split
-from barnabas.groups.regex.syntax import parse
+from barnabas.regex.chars import Chars
+from barnabas.regex.program import MATCH, Check, Program, Read, Split
+from barnabas.regex.syntax import parse
 
 _MAX_KEPT = 50_000
 """States in all steps that are kept: some megabytes."""
@@ -15,12 +16,15 @@ _MAX_KEPT = 50_000
 States = frozenset[int]
 
 
-class TopicPattern:
-    """Raises `InvalidPattern`."""
+class LinearPattern:
+    """A pattern with at most `max_states`, which is what a character may cost.
 
-    def __init__(self, pattern: str) -> None:
+    Raises `InvalidPattern`.
+    """
+
+    def __init__(self, pattern: str, max_states: int = 1_000) -> None:
         self.pattern = pattern
-        self._program = Program(parse(pattern))
+        self._program = Program(parse(pattern, 2 * max_states), max_states)
         self._steps: dict[tuple[States, str], States] = {}
         self._kept = 0
 
@@ -51,12 +55,16 @@ class TopicPattern:
         return self._reach([self._program.first], is_start=True)
 
     def _read(self, states: States, character: str) -> States:
-        bit = 1 << ord(character) if character.isascii() else 0
         after = []
+        known: dict[Chars, bool] = {}  # an item that is repeated is in many states
         for number in states:
             state = self._program.states[number]
-            if isinstance(state, Read) and state.mask & bit:
-                after.append(state.then)
+            if isinstance(state, Read):
+                has = known.get(state.chars)
+                if has is None:
+                    has = known[state.chars] = state.chars.has(character)
+                if has:
+                    after.append(state.then)
         return self._reach(after)
 
     def _reach(

@@ -4,28 +4,21 @@ Known are: literals, `.`, classes (`[a-z]`, `[^...]`, `[[:alpha:]]`, `\d \w \s` 
 complements), groups (plain, named, `(?:...)`, with the flags i, m, s, U), `|`, `* + ? {n} {n,}
 {n,m}` (also the lazy ones), `^ $ \A \z`, escapes, `\Q...\E`. All else is refused: what RE2 refuses
 too, such as backreferences and lookarounds, and `\b`, `\B`, `\C` and classes of Unicode.
-
-Names of topics are ASCII, so a set of characters is an integer with 128 bits.
 """
 
 from dataclasses import dataclass
 
+from barnabas.regex.chars import Chars, Ranges, between, complement, merged, of
+
+MAX_LENGTH = 4_000
+"""Characters: those of a class have no states."""
 MAX_REPEAT = 1_000
 MAX_DEPTH = 50
 """Of groups within groups."""
 
-ALL = (1 << 128) - 1
 
-
-class InvalidPattern(Exception):  # noqa: N818 - says what the pattern is
+class InvalidPattern(ValueError):  # noqa: N818 - says what the pattern is
     """The pattern is not one of RE2's syntax, or not one that is known here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
-    """One character of a set."""
-
-    mask: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,56 +48,47 @@ class Repeat:
 Node = Chars | Anchor | Sequence | Choice | Repeat
 
 
-def _mask(characters: str) -> int:
-    mask = 0
-    for character in characters:
-        if ord(character) < 128:
-            mask |= 1 << ord(character)
-    return mask
-
-
-def _between(first: str, last: str) -> int:
-    low, high = ord(first), min(ord(last), 127)
-    return ((1 << (high + 1)) - 1) & ~((1 << low) - 1) if low <= high else 0
-
-
-_DIGIT = _between("0", "9")
-_LOWER, _UPPER = _between("a", "z"), _between("A", "Z")
-_ALPHA = _LOWER | _UPPER
-_WORD = _ALPHA | _DIGIT | _mask("_")
-_SPACE = _mask("\t\n\f\r ")
-_GRAPH = _between("!", "~")
+_DIGIT = between("0", "9")
+_LOWER, _UPPER = between("a", "z"), between("A", "Z")
+_ALPHA = _UPPER + _LOWER
+_WORD = merged((*_DIGIT, *_ALPHA, *of("_")))
+_SPACE = of("\t\n\f\r ")
 _PERL = {"d": _DIGIT, "w": _WORD, "s": _SPACE}
 _POSIX = {
-    "alnum": _ALPHA | _DIGIT,
+    "alnum": _DIGIT + _ALPHA,
     "alpha": _ALPHA,
-    "ascii": ALL,
-    "blank": _mask("\t "),
-    "cntrl": _between("\0", "\x1f") | _mask("\x7f"),
+    "ascii": between("\0", "\x7f"),
+    "blank": of("\t "),
+    "cntrl": between("\0", "\x1f") + of("\x7f"),
     "digit": _DIGIT,
-    "graph": _GRAPH,
+    "graph": between("!", "~"),
     "lower": _LOWER,
-    "print": _GRAPH | _mask(" "),
-    "punct": _GRAPH & ~(_ALPHA | _DIGIT),
-    "space": _SPACE | _mask("\v"),
+    "print": between(" ", "~"),
+    "punct": between("!", "/") + between(":", "@") + between("[", "`") + between("{", "~"),
+    "space": of("\t\n\v\f\r "),
     "upper": _UPPER,
     "word": _WORD,
-    "xdigit": _DIGIT | _between("a", "f") | _between("A", "F"),
+    "xdigit": _DIGIT + between("A", "F") + between("a", "f"),
 }
 _CONTROL = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
-def parse(pattern: str) -> Node:
+def parse(pattern: str, max_items: int) -> Node:
     """Raises `InvalidPattern`."""
-    return _Parser(pattern).parse()
+    if len(pattern) > MAX_LENGTH:
+        raise InvalidPattern(
+            f"the pattern has {len(pattern)} characters, at most {MAX_LENGTH} are allowed"
+        )
+    return _Parser(pattern, max_items).parse()
 
 
 class _Parser:
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, max_items: int) -> None:
         self._pattern = pattern
         self._at = 0
         self._depth = 0
-        self._ignores_case = False
+        self._items_left = max_items
+        self._ignores_case = self._dot_is_all = False
 
     def parse(self) -> Node:
         node = self._choice()
@@ -141,14 +125,15 @@ class _Parser:
     # -- structure ---------------------------------------------------------------------------------
 
     def _choice(self) -> Node:
-        ignores_case = self._ignores_case
+        flags = self._ignores_case, self._dot_is_all
         items = [self._sequence()]
         while self._take("|"):
             items.append(self._sequence())
-        self._ignores_case = ignores_case  # flags end with their group
+        self._ignores_case, self._dot_is_all = flags  # they end with their group
         return items[0] if len(items) == 1 else Choice(tuple(items))
 
     def _sequence(self) -> Node:
+        self._count()
         items: list[Node] = []
         item: Node | None
         while self._at < len(self._pattern) and not self._peek("|") and not self._peek(")"):
@@ -195,7 +180,14 @@ class _Parser:
         self._at = end + 1
         return low, high
 
+    def _count(self) -> None:
+        """Before an item is parsed, which takes longer than to refuse it."""
+        self._items_left -= 1
+        if self._items_left < 0:
+            raise InvalidPattern("the pattern is too large: too many characters")
+
     def _item(self) -> Node | None:
+        self._count()
         if self._bounds() is not None:
             raise self._error("nothing to repeat")
         character = self._next()
@@ -203,9 +195,9 @@ class _Parser:
             case "(":
                 return self._group()
             case "[":
-                return Chars(self._class())
+                return self._class()
             case ".":
-                return Chars(ALL & ~_mask("\n"))
+                return Chars(() if self._dot_is_all else of("\n"), is_negated=True)
             case "^":
                 return Anchor(is_start=True)
             case "$":
@@ -218,7 +210,7 @@ class _Parser:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise self._error("groups are nested too deeply")
-        ignores_case = self._ignores_case
+        flags = self._ignores_case, self._dot_is_all
         if self._take("?P<") or (
             self._peek("?<") and not self._is_lookbehind() and self._take("?<")
         ):
@@ -231,7 +223,7 @@ class _Parser:
         if not self._take(")"):
             raise self._error("missing )")
         self._depth -= 1
-        self._ignores_case = ignores_case
+        self._ignores_case, self._dot_is_all = flags
         return node
 
     def _is_lookbehind(self) -> bool:
@@ -244,8 +236,10 @@ class _Parser:
             match self._next():
                 case "i":
                     self._ignores_case = is_set
-                case "m" | "s" | "U":
-                    pass  # lines and laziness: of no meaning for names
+                case "s":
+                    self._dot_is_all = is_set
+                case "m" | "U":
+                    pass  # lines and laziness: of no meaning for a match of the whole name
                 case "-" if is_set:
                     is_set = False
                 case ":":
@@ -258,9 +252,7 @@ class _Parser:
     # -- characters --------------------------------------------------------------------------------
 
     def _literal(self, character: str) -> Chars:
-        if self._ignores_case and character.isascii():
-            return Chars(_mask(character.lower() + character.upper()))
-        return Chars(_mask(character))
+        return Chars(of(character), ignores_case=self._ignores_case)
 
     def _escape(self) -> Node:
         character = self._next()
@@ -269,7 +261,7 @@ class _Parser:
         if character == "z":
             return Anchor(is_start=False)
         if character.lower() in _PERL:
-            return Chars(_perl(character))
+            return Chars(_PERL[character.lower()], is_negated=character.isupper())
         return self._literal(self._escaped(character))
 
     def _escaped(self, character: str) -> str:
@@ -286,49 +278,48 @@ class _Parser:
             raise self._error(f"unsupported escape \\{character}")
         return character
 
-    def _class(self) -> int:
-        negated = self._take("^")
-        mask, is_first = 0, True
+    def _class(self) -> Chars:
+        is_negated = self._take("^")
+        found: list[tuple[int, int]] = []
+        is_first = True
         while is_first or not self._peek("]"):
             is_first = False
             if self._take("[:"):
-                mask |= self._posix(self._until(":]"))
+                found += self._posix(self._until(":]"))
                 continue
             first = self._class_item()
-            if isinstance(first, int):
-                mask |= first
+            if not isinstance(first, str):
+                found += first
                 continue
             last = first
             if self._peek("-") and not self._peek("-]"):
                 self._at += 1
                 end = self._class_item()
-                if isinstance(end, int) or end < first:
+                if not isinstance(end, str) or end < first:
                     raise self._error("invalid range")
                 last = end
-            mask |= _between(first, last)
+            found += between(first, last)
         self._at += 1
-        if self._ignores_case:
-            mask |= (mask & _UPPER) << 32 | (mask & _LOWER) >> 32
-        return ALL & ~mask if negated else mask
+        return Chars(merged(found), is_negated, self._ignores_case)
 
-    def _class_item(self) -> str | int:
-        """A character, or the mask of a class."""
+    def _class_item(self) -> str | Ranges:
+        """A character, or a class."""
         character = self._next()
         if character != "\\":
             return character
         escape = self._next()
         return _perl(escape) if escape.lower() in _PERL else self._escaped(escape)
 
-    def _posix(self, name: str) -> int:
-        mask = _POSIX.get(name.removeprefix("^"))
-        if mask is None:
+    def _posix(self, name: str) -> Ranges:
+        found = _POSIX.get(name.removeprefix("^"))
+        if found is None:
             raise self._error(f"unknown class [:{name}:]")
-        return ALL & ~mask if name.startswith("^") else mask
+        return complement(found) if name.startswith("^") else found
 
 
-def _perl(letter: str) -> int:
-    mask = _PERL[letter.lower()]
-    return mask if letter.islower() else ALL & ~mask
+def _perl(letter: str) -> Ranges:
+    found = _PERL[letter.lower()]
+    return found if letter.islower() else complement(found)
 
 
 def _is_number(text: str) -> bool:

@@ -7,9 +7,9 @@ work, since repetitions of nothing add no states.
 
 from dataclasses import dataclass, field
 
-from barnabas.groups.regex.syntax import (
+from barnabas.regex.chars import Chars
+from barnabas.regex.syntax import (
     Anchor,
-    Chars,
     Choice,
     InvalidPattern,
     Node,
@@ -17,8 +17,8 @@ from barnabas.groups.regex.syntax import (
     Sequence,
 )
 
-MAX_STATES = 1_000
-_MAX_WRITES = 20 * MAX_STATES
+_WRITES_PER_STATE = 20
+"""Repetitions of nothing write no states, and take time."""
 
 MATCH = 0
 """The last state."""
@@ -26,7 +26,7 @@ MATCH = 0
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    mask: int
+    chars: Chars
     then: int
 
 
@@ -49,28 +49,29 @@ State = Read | Check | Split
 class Program:
     """The states of a pattern, and the first of them. Written from the end to the start."""
 
-    __slots__ = ("_writes", "first", "states")
+    __slots__ = ("_max_states", "_writes", "first", "states")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, max_states: int) -> None:
         """Raises `InvalidPattern` if it is too large."""
         self.states: list[State] = [Split()]
+        self._max_states = max_states
         self._writes = 0
         self.first = self._write(node, MATCH)
 
     def _add(self, state: State) -> int:
-        if len(self.states) >= MAX_STATES:
-            raise InvalidPattern(f"the pattern is too large: more than {MAX_STATES} states")
+        if len(self.states) >= self._max_states:
+            raise InvalidPattern(f"the pattern is too large: more than {self._max_states} states")
         self.states.append(state)
         return len(self.states) - 1
 
     def _write(self, node: Node, then: int) -> int:
         """The state in which `node` begins; it goes on with `then`."""
         self._writes += 1
-        if self._writes > _MAX_WRITES:
+        if self._writes > _WRITES_PER_STATE * self._max_states:
             raise InvalidPattern("the pattern is too large: too many repetitions")
         match node:
-            case Chars(mask):
-                return self._add(Read(mask, then))
+            case Chars():
+                return self._add(Read(node, then))
             case Anchor(is_start):
                 return self._add(Check(is_start, then))
             case Sequence(items):
