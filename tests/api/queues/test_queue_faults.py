@@ -2,6 +2,9 @@
 
 Every job is done, and one whose acknowledgement was answered is never delivered again. A leader
 that dies may have stored an acknowledgement without an answer: such a job may come again, or not.
+
+A job whose lock was lost with its leader may be with two workers. The second of their
+acknowledgements may be answered like the first: the job is done, and does not come again.
 """
 
 import threading
@@ -32,6 +35,8 @@ class Deliveries:
         self.accepted: Counter[int] = Counter()
         self.uncertain: set[int] = set()
         self.after_accepting: list[int] = []
+        self.late: set[int] = set()
+        """Delivered after they were accepted, though too late to be handled."""
         self.answered = 0
         self._lock = threading.Lock()
 
@@ -42,8 +47,12 @@ class Deliveries:
     def deliver(self, job: QueueMessage) -> None:
         """One whose lock expired on its way to the handler may have been accepted by another."""
         with self._lock:
-            if job.value in self.accepted and time.monotonic() < job.deadline:
+            if job.value not in self.accepted:
+                return
+            if time.monotonic() < job.deadline:
                 self.after_accepting.append(job.value)
+            else:
+                self.late.add(job.value)
 
     def accept(self, job: QueueMessage) -> None:
         """Wait for the answer."""
@@ -117,7 +126,9 @@ class Crew:
         for worker in self._workers:
             worker.join(LIMIT_S)
         assert deliveries.after_accepting == []
-        assert set(deliveries.accepted.values()) == {1}
+        twice = {value for value, times in deliveries.accepted.items() if times > 1}
+        assert not twice & deliveries.late, "accepted again after it was delivered again"
+        assert len(twice) < len(self._sent) / 4
         assert len(deliveries.uncertain) < len(self._sent) / 4
 
 

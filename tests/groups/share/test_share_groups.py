@@ -1,5 +1,6 @@
 """Share groups at their coordinator: members, states at share coordinators, assignments."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.groups.fake_topics import FakeTopics
 from tests.groups.shell import Shell
 
 G = "sg"
+T = bytes(16)
 
 
 class ShareShell(Shell):
@@ -93,7 +95,7 @@ def test_members_share_partitions_if_there_are_more_of_them(shell: ShareShell) -
         assert assigned is not None
         for index in assigned["t"]:
             readers[index] += 1
-    assert sorted(readers.values()) == [1, 2]
+    assert readers == {0: 2, 1: 2}
 
 
 def test_a_partition_that_is_added_is_assigned_too(shell: ShareShell) -> None:
@@ -122,6 +124,28 @@ def test_members_leave_and_expire(shell: ShareShell) -> None:
         "Share",
         "share",
     )
+
+
+def test_a_member_whose_connection_broke_is_removed_and_may_join_again(shell: ShareShell) -> None:
+    for member in "abc":
+        shell.join_group(member)
+    shell.begin_states()
+    shell.advance(1_000)
+    epoch = shell.join_group("b").member_epoch
+
+    def disconnect(group: str, member: str) -> None:
+        shell.carry_out(shell.shard.share.disconnected(group, member, shell.now_ms))
+
+    disconnect(G, "a")
+    for group, member in ((G, "a"), (G, "nobody"), ("no-group", "a")):
+        before = len(shell.log)
+        disconnect(group, member)
+        assert len(shell.log) == before
+    assert shell.beaten(shell.beat("a", epoch)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    shell.advance(1_000)
+    assert shell.assigned(shell.join_group("b")) == {"t": [0, 1]}, "two are left for each"
+    assert shell.assigned(shell.join_group("c")) == {"t": [0, 1]}
+    assert shell.join_group("a").error_code == ErrorCode.NONE
 
 
 def test_epochs_are_checked(shell: ShareShell) -> None:
@@ -256,7 +280,8 @@ def test_the_assignor_leaves_nobody_out(
             sizes.append(len(indexes))
             for index in indexes:
                 readers[index] += 1
-        assert min(readers.values()) >= 1, "a partition without a member"
+        assert min(readers.values()) >= min(2, members), "a partition with one member, or none"
+        assert max(readers.values()) - min(readers.values()) <= 1
         if members >= count:
             assert min(sizes) >= 1, "a member without a partition"
         assert max(sizes) - min(sizes) <= 1
@@ -264,6 +289,46 @@ def test_the_assignor_leaves_nobody_out(
         GroupSpec({each: specs[each]._replace(target=assigned[each]) for each in specs}, counts)
     )
     assert again == assigned, "it should stay as it is"
+
+
+def test_members_keep_what_they_have_when_one_is_killed() -> None:
+    def assign(members: dict[str, frozenset[int]]) -> dict[str, frozenset[int]]:
+        specs = {each: MemberSpec(frozenset({T}), {T: had}) for each, had in members.items()}
+        assigned = SimpleAssignor().assign(GroupSpec(specs, {T: 12}))
+        return {each: partitions[T] for each, partitions in assigned.items()}
+
+    before = assign(dict.fromkeys("abcd", frozenset()))
+    assert {len(partitions) for partitions in before.values()} == {6}
+    del before["b"]
+    after = assign(before)
+    assert {len(partitions) for partitions in after.values()} == {8}
+    moved = sum(len(partitions - after[member]) for member, partitions in before.items())
+    assert moved <= 2, "two may move, so that all have eight"
+
+
+def test_the_assignor_is_fast_with_many_members_and_partitions() -> None:
+    """It runs in the event loop of a broker: the comparisons count, not the time."""
+    members = {f"{number:03}": MemberSpec(frozenset({T}), {}) for number in range(200)}
+    calls = 0
+
+    def count(frame: object, event: str, _arg: object) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        SimpleAssignor().assign(GroupSpec(members, {T: 5_000}))
+    finally:
+        sys.setprofile(None)
+    assert calls < 200_000
+
+
+def test_an_assignment_that_was_uneven_is_evened_out() -> None:
+    """Two members have had the same, the third is new: the others have what it could get."""
+    had = {"a": {0, 1}, "b": {0, 1}, "c": set[int]()}
+    specs = {each: MemberSpec(frozenset({T}), {T: frozenset(own)}) for each, own in had.items()}
+    assigned = SimpleAssignor().assign(GroupSpec(specs, {T: 3}))
+    assert [len(partitions[T]) for partitions in assigned.values()] == [2, 2, 2]
 
 
 # -- subscriptions that no client has --------------------------------------------------------------

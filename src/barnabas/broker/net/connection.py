@@ -88,6 +88,7 @@ class Connection(BufferedProtocol):
         "awaited_quota",
         "client_host",
         "client_port",
+        "ended_by_client",
         "has_ended",
         "is_throttled",
         "last_active",
@@ -132,6 +133,8 @@ class Connection(BufferedProtocol):
         self.has_ended = False
         """Whether the client has closed its side, or this side is about to; earlier requests are
         still answered."""
+        self.ended_by_client = False
+        """Whether the connection is lost, and this side had not closed it."""
         self.listener = listener
         self.principal: Principal = ANONYMOUS
         self.client_host = "?"
@@ -173,6 +176,7 @@ class Connection(BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        self.ended_by_client = not self._closing
         self._closing = True
         self._transport = None
         if self._muting is not None:
@@ -221,6 +225,10 @@ class Connection(BufferedProtocol):
             self._count()
 
     # -- called by the broker ----------------------------------------------------------------------
+
+    @property
+    def is_lost(self) -> bool:
+        return self._transport is None
 
     @property
     def age_s(self) -> float:
