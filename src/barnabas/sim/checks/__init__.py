@@ -9,6 +9,7 @@ deleted_records       which records may be missing, because they were to be dele
 kept_records          how far replicas have what is committed, and that they keep it
 log_changes           logs that are changed somewhere else than at their end
 decisions             coordinators' decisions about transactions, compared with the logs
+reached_states        which of the states that matter a run has reached
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch
 compacted_log         the same, record by record, in a partition that is compacted
