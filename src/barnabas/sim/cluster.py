@@ -85,6 +85,7 @@ class Cluster:
         self.watch = Watch(self.simulator, self.machines, compacts=compacts)
         for machine in self.machines.values():
             machine.observer = self.watch
+            machine.on_end = self.watch.reached.node_ends
             machine.disk.on_write = partial(self.watch.wrote, machine)
             machine.disk.on_change = partial(self.watch.changes.changed, machine.node_id)
         self.history.on_acknowledge = self.watch.acknowledged
@@ -199,6 +200,8 @@ class Cluster:
 
     def end(self) -> None:
         """Nothing runs any more; what is left is garbage."""
+        for node in self.nodes():
+            self.watch.reached.node_ends(node)
         for machine in self.machines.values():
             if machine.process is not None:
                 machine.process.kill()

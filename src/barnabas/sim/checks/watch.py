@@ -46,6 +46,7 @@ from barnabas.sim.checks.decisions import Decisions
 from barnabas.sim.checks.guarantee import Guarantee
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.checks.log_changes import LogChanges
+from barnabas.sim.checks.reached_states import ReachedStates
 from barnabas.sim.checks.replay_check import ReplayCheck
 from barnabas.sim.machine.inode import Directory, Inode
 from barnabas.sim.machine.machine import Machine
@@ -101,8 +102,9 @@ class Watch:
         """What directories are called in the books, by the content of the file that says so."""
         self.copies = Copies()
         self.changes = LogChanges()
-        self.decisions = Decisions()
-        self.replays = ReplayCheck()
+        self.reached = ReachedStates(simulator)
+        self.decisions = Decisions(self.reached.transaction_changed)
+        self.replays = ReplayCheck(self.reached)
         self.elections = 0
 
     def expect_compaction(self, topic: str, *, keeps_tombstones: bool) -> None:
@@ -148,6 +150,7 @@ class Watch:
                 self._check_controller(node, shell.raft)
             if self.guarantee.learn(node):
                 self.copies.learn(node.image)
+                self.reached.learn(node.image)
                 self.guarantee.kept.learn(node.image)
                 self.deleted.learn(node.image)
                 self._check_in_sync()
@@ -236,6 +239,8 @@ class Watch:
 
     def _check_controller(self, node: Node, raft: Raft) -> None:
         """The leader of the quorum, from the moment of its election, is who can be controller."""
+        if raft.epoch not in self._controllers:
+            self.reached.controller_elected()
         known = self._controllers.setdefault(raft.epoch, node.node_id)
         if known != node.node_id:
             raise Violation(
@@ -263,6 +268,7 @@ class Watch:
         seen = self._seen.get(partition, _NOTHING)
         now = Seen(partition.leader_epoch, partition.is_leader, partition.high_watermark)
         self._seen[partition] = now
+        self.reached.replica_seen(partition)
         try:
             if seen is _NOTHING:
                 self._check_kept(node, partition)
@@ -310,6 +316,7 @@ class Watch:
             partition = replicas[index] if index < len(replicas) else None
             if partition is None or partition.deleted:
                 continue
+            self.reached.log_changed()
             try:
                 self._check_kept(node, partition)
                 self._compare(node, partition, 0, partition.high_watermark)
