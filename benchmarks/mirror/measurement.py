@@ -90,9 +90,7 @@ def _measured(name: str, size: int, seconds: float) -> Iterator[tuple[str, float
     ):
         for topic, partitions in _PARTITIONS.items():
             create_topic(source, topic, partitions)
-        producer = Producer(source.client)
-        producer.produce(_FIRST, b"first", partition=0)
-        producer.flush()
+        _produce_first(source)
         began = time.perf_counter()
         with mirror(name, source, target, Path(folder)) as running:
             with _Reader(target, _FIRST) as reader:
@@ -115,6 +113,12 @@ def _measured(name: str, size: int, seconds: float) -> Iterator[tuple[str, float
                     yield f"Latency at {rate} records a second, {_UNDISTURBED}", cuts[98]
             yield "At rest", 100 * _idle(running, seconds)
             yield "Memory", running.most_bytes / 1e6
+
+
+def _produce_first(source: Broker) -> None:
+    producer = Producer(source.client)
+    producer.produce(_FIRST, b"first", partition=0)
+    producer.flush()
 
 
 class _Reader:

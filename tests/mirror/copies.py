@@ -17,7 +17,7 @@ from barnabas.mirror.partition_copy import CopiedPartition
 from barnabas.records.decode import decode_messages
 from barnabas.records.message import Message
 
-ROUND_S = 0.5
+COPY_S = 0.5
 Copied = tuple[int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
@@ -45,7 +45,7 @@ def copy(
         async with flow.source.client() as source, flow.target.client() as target:
             for _ in range(60):
                 copies = AssignedCopies(source, target, flow, copied)
-                asyncio.get_running_loop().call_later(ROUND_S, copies.end)
+                asyncio.get_running_loop().call_later(COPY_S, copies.end)
                 _add(whole, await copies.run(lambda report: _add(whole, report)))
                 if not until_idle or (whole.states and all(s.lag == 0 for s in whole.states)):
                     return whole

@@ -1,6 +1,6 @@
 """Mirrors between clusters that get hurt: every record arrives once, in order, and faults are told.
 
-Flows run as a driver would run them, without Spark.
+Flows run as `barnabas mirror run` runs them.
 """
 
 import asyncio
