@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 async def run_workers(
@@ -21,7 +22,8 @@ async def run_workers(
     all_done = asyncio.gather(*tasks)
     with _termination() as terminated:
         try:
-            await asyncio.wait([all_done, terminated], return_when=asyncio.FIRST_COMPLETED)
+            ends: list[asyncio.Future[Any]] = [all_done, terminated]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop()
             try:
