@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from barnabas.connect.rest.metrics import merged
-from barnabas.spark.pipelines.run.batch_durations import BatchDurations
+from barnabas.spark.pipelines.run.batch_durations import batch_durations
 from barnabas.spark.pipelines.run.metrics import exposition
 from barnabas.spark.pipelines.run.supervised_query import status_of_bad_definition
 from tests.connect.api_instance import api_instance
@@ -50,7 +50,7 @@ def test_the_leader_tells_the_states_of_connectors(broker: BrokerProcess, tmp_pa
 
 def test_pipelines_of_several_drivers_are_one_text() -> None:
     texts = [
-        exposition([(status_of_bad_definition(name, "no"), BatchDurations())], 0.0)
+        exposition([(status_of_bad_definition(name, "no"), batch_durations())], 0.0)
         for name in ("one", "two")
     ]
     whole = merged(texts).decode()

@@ -2,8 +2,8 @@
 
 import pytest
 
+from barnabas.regex import InvalidPattern
 from barnabas.transactions.admin import TransactionFilter
-from barnabas.transactions.id_pattern import InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_transactions import TopicData, TransactionState
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest

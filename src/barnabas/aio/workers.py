@@ -21,8 +21,8 @@ async def run_workers(
     tasks = [asyncio.ensure_future(work()) for _ in range(count)]
     all_done = asyncio.gather(*tasks)
     with _termination() as terminated:
+        ends: list[asyncio.Future[Any]] = [all_done, terminated]
         try:
-            ends: list[asyncio.Future[Any]] = [all_done, terminated]
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop()

@@ -57,6 +57,7 @@ class App:
         lifespan: Lifespan | None = None,
         security: Mapping[str, SecurityValue] | None = None,
         consumer_options: Mapping[str, Any] | None = None,
+        sends: Iterable[str] = (),
     ) -> None:
         """Nothing connects before the application runs.
 
@@ -64,11 +65,16 @@ class App:
           pools and the like; the value it yields is `app.state`.
         - `consumer_options`: options for the handlers' consumers, such as
           {"group_protocol": "consumer"}.
+        - `security`: Kafka's client settings for encryption and authentication, such as
+          {"security.protocol": "SASL_SSL", "sasl.username": "billing", ...}.
+        - `sends`: topics that `app.send` and `Outgoing(topic=...)` send to: the right to write them
+          is checked at the start, as those of the handlers are.
         """
         self.title = title
         self.bootstrap_servers = bootstrap_servers
         self.security = security
         self.consumer_options = dict(consumer_options or {})
+        self.sends = (sends,) if isinstance(sends, str) else tuple(sends)
         self.lifespan = lifespan
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}

@@ -1,19 +1,28 @@
 """Clients of a cluster, for the handlers of an application."""
 
+import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
 from barnabas.app.ports import Jobs, Revoke, Sink, Source
 from barnabas.client.connect.address import BootstrapServers
-from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.dead_letters import KEPT_FOREVER
+from barnabas.client.rights.probe import missing_rights
+from barnabas.client.rights.report import UNKNOWN_USER, rights_error
+from barnabas.client.rights.right import Right
 from barnabas.errors import BarnabasError, BrokerError
 
 _LIMIT = "max.message.bytes"
 _HEADER_BYTES = 64 * 1024
 _DELIVERIES = 5
+_RIGHTS_S = 5
+
+_log = logging.getLogger("barnabas.app")
 
 
 class ClusterConnections:
@@ -91,6 +100,32 @@ class ClusterConnections:
             security=self.security,
         )
         return cast("Sink", producer)
+
+    async def check_rights(self, rights: Sequence[Right]) -> None:
+        """What is denied at the start would be denied at the first record.
+
+        Brokers that do not answer are no reason not to start: handlers wait for them.
+        """
+        if not rights:
+            return
+        security = security_settings(self.security)
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security,
+            retry_timeout_ms=_RIGHTS_S * 1_000,
+        )
+        try:
+            async with asyncio.timeout(_RIGHTS_S), cluster:
+                missing = await missing_rights(cluster, rights)
+        except (BarnabasError, TimeoutError) as error:
+            reason = str(error) or f"no answer in {_RIGHTS_S} s"
+            _log.warning("the rights of the application were not checked: %s", reason)
+            return
+        needed = [each for each in missing if not each.is_optional]
+        if needed:
+            user = security.sasl_username or UNKNOWN_USER
+            raise rights_error(needed, f"application {self.client_id}", user)
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         if not like:

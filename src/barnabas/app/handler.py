@@ -130,6 +130,16 @@ class Handler:
         return self.group
 
     @property
+    def retry_group(self) -> str:
+        """The group that reads the retry topics."""
+        return f"{self.group}.retry"
+
+    @property
+    def transactional_id_prefix(self) -> str:
+        """What the transactional ids of `exactly_once` begin with."""
+        return f"{self.group}.{self.name}."
+
+    @property
     def takes(self) -> Takes:
         return self.invocation.parameters.takes
 

@@ -13,6 +13,7 @@ from barnabas.app.memory_jobs import MemoryJobs
 from barnabas.app.ports import Jobs, Sink, Source
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.producer.sent_record import Delivery
+from barnabas.client.rights.right import Right
 from barnabas.records.message import Message
 from barnabas.records.record import Header
 
@@ -100,6 +101,9 @@ class MemoryTopics:
 
     def sink(self, **_: Any) -> Sink:
         return cast("Sink", MemorySink(self))
+
+    async def check_rights(self, _rights: Sequence[Right]) -> None:
+        """Everything is allowed."""
 
     async def ensure_topics(self, like: dict[str, str], _dead_letters: str | None = None) -> None:
         for name in like:

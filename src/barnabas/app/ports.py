@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.offset_spec import Where
+from barnabas.client.rights.right import Right
 from barnabas.records.message import Message
 from barnabas.records.record import Header
 
@@ -126,6 +127,9 @@ class Connections(Protocol):
     def sink(
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
     ) -> Sink: ...
+
+    async def check_rights(self, rights: Sequence[Right], /) -> None:
+        """Raise `NotAuthorized` if brokers deny one of them that is not optional."""
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         """Create topics that are missing, each with as many partitions as another one.

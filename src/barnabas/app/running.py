@@ -19,6 +19,7 @@ from barnabas.app.handler import Handler
 from barnabas.app.opened_clients import OpenedClients
 from barnabas.app.outgoing import encode_anything
 from barnabas.app.ports import Connections, Sink, Source
+from barnabas.app.rights import rights_of
 from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.runners.record_runner import RecordRunner
 from barnabas.app.runners.retry_runner import RetryRunner
@@ -65,6 +66,9 @@ class Running:
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
         self._owner = asyncio.current_task()
+        await self._connections.check_rights(
+            rights_of(self._app.handlers.values(), self._app.sends)
+        )
         if self._app.lifespan is not None:
             self._app.state = await self._resolver.stack.enter_async_context(
                 self._app.lifespan(self._app)
@@ -206,7 +210,7 @@ class Running:
             self._run(
                 handler,
                 tuple(pauses),
-                f"{handler.group}.retry",
+                handler.retry_group,
                 make_retries,
                 "done",
             )
@@ -230,7 +234,7 @@ class Running:
 
     def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
         """With a producer of its own: failures that one runner asks for are not another's."""
-        sink_id = f"{handler.group}.{handler.name}.{uuid4().hex[:12]}"
+        sink_id = f"{handler.transactional_id_prefix}{uuid4().hex[:12]}"
 
         async def renew_sink() -> Sink:
             await self._opened.drop_sink(made.sink)

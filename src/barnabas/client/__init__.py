@@ -1,6 +1,7 @@
 """The client side of the protocol, in rooms. Imports go down this list only.
 
 share      share groups: locks, acknowledgements, dead letters; the client of a queue
+rights     what a program may need to be allowed: the commands that grant it, and checks
 admin      topics, groups, configurations, transactions, replicas of a cluster
 metrics    metrics of producers and consumers, by the names of Kafka's clients
 producer   records in, batches out; transactions

@@ -24,7 +24,7 @@ from barnabas.metadata.image import (
 from barnabas.metadata.records import MetadataRecord
 from barnabas.metadata.refused_settings import ONLY_AT_THE_START, refused_group, why_refused
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS, own_defaults
-from barnabas.transactions.id_pattern import IdPattern, InvalidPattern
+from barnabas.regex import InvalidPattern, LinearPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.metadata_records import ConfigRecord
 from barnabas.wire.primitives import MAX_STRING_BYTES
@@ -208,7 +208,7 @@ def _check_match(value: str | None) -> None:
     for item in _items(value):
         name, _, pattern = item.partition("=")
         try:
-            IdPattern(pattern)
+            LinearPattern(pattern)
         except InvalidPattern as error:
             raise Refusal(ErrorCode.INVALID_CONFIG, f"match: {name}: {error}") from None
 

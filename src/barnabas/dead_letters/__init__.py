@@ -1,4 +1,4 @@
-"""Dead letters of handlers, queues and pipelines: for commands and the console.
+"""Dead letters of handlers, queues and pipelines: for commands, pipelines and the console.
 
 letters  dead letters as they are read from their topic
 progress  which of them were sent back

@@ -6,7 +6,7 @@ transactions_image.py     persistent: the image of each transactional id, by rep
 transaction.py            soft: the pending change, missing markers, deadlines
 transaction_counts.py     how many began, committed and aborted, and how long they took
 init_producer_id.py add_partitions.py end_txn.py markers.py timeouts.py identity_check.py
-admin.py id_pattern.py    DescribeTransactions, ListTransactions
+admin.py                  DescribeTransactions, ListTransactions
 """
 
 from barnabas.transactions.config import TransactionConfig

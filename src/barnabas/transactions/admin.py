@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from barnabas.transactions.id_pattern import IdPattern
+from barnabas.regex import LinearPattern
 from barnabas.transactions.image import TransactionImage
 from barnabas.transactions.records import partitions_by_topic
 from barnabas.transactions.state import TxnState
@@ -12,6 +12,9 @@ from barnabas.wire.messages.describe_transactions import TopicData
 from barnabas.wire.messages.describe_transactions import TransactionState as DescribedTransaction
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.list_transactions import TransactionState as ListedTransaction
+
+_MAX_STATES = 300
+"""Of a pattern, which is matched with all transactional ids of a shard at once."""
 
 
 def describe(transactional_id: str, transaction: Transaction | None) -> DescribedTransaction:
@@ -46,7 +49,7 @@ class TransactionFilter:
         self._producer_ids = frozenset(request.producer_id_filters)
         self._duration_ms = request.duration_filter
         wanted = request.transactional_id_pattern
-        self._pattern = IdPattern(wanted) if wanted else None
+        self._pattern = LinearPattern(wanted, _MAX_STATES) if wanted else None
 
     def matches(self, transactional_id: str, image: TransactionImage, now_ms: int) -> bool:
         return (

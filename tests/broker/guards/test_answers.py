@@ -108,6 +108,15 @@ def test_authorized_operations_are_those_that_are_allowed(alice: LocalUser) -> N
     assert alice.ask(cluster).cluster_authorized_operations == 1 << CREATE | 1 << DESCRIBE
 
 
+def test_authorized_operations_of_a_topic_that_does_not_exist_yet(alice: LocalUser) -> None:
+    alice.rules(allow(WRITE, TOPIC, "later"))
+    asked = MetadataRequest([MetadataRequestTopic(name="later")], allow_auto_topic_creation=False)
+    asked.include_topic_authorized_operations = True
+    (topic,) = alice.ask(asked).topics
+    assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert topic.topic_authorized_operations == 1 << WRITE | 1 << DESCRIBE
+
+
 def test_pages_of_topics_show_what_may_be_described(alice: LocalUser) -> None:
     alice.rules(allow(DESCRIBE, TOPIC, "u"))
     (topic,) = alice.ask(DescribeTopicPartitionsRequest()).topics

@@ -38,7 +38,8 @@ def test_produce_consume_and_get(broker: SaslBroker, tmp_path: Path) -> None:
         command("produce", "orders", "--key-separator", ":", stdin="k:hello\n")
         reading = ("consume", "orders", "--no-follow", "--from-beginning")
         denied = cli.fails(1, *reading, "--command-config", str(file))
-        assert "not allowed on this topic (TOPIC_AUTHORIZATION_FAILED)" in denied
+        assert "read is not allowed on this topic (TOPIC_AUTHORIZATION_FAILED)" in denied
+        assert denied.rstrip().endswith("barnabas acls add USER read --topic orders")
         admin.create_acls(
             [
                 AclBinding(f"User:{USER}", "READ", "TOPIC", "orders"),

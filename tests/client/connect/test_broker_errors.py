@@ -164,3 +164,34 @@ def test_a_broker_that_says_nothing_is_spoken_for() -> None:
     said = str(broker_error(ErrorCode.MESSAGE_TOO_LARGE, "partition t-0"))
     assert said.startswith("partition t-0: a record or batch is larger than the topic allows (")
     assert "refused by the broker" in str(broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, "it"))
+
+
+_DENIED_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+_DENIED_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_DENIED_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+@pytest.mark.parametrize(
+    ("code", "what", "needs", "granted"),
+    [
+        (_DENIED_TOPIC, "topic a-1", "write", "write --topic a-1"),
+        (_DENIED_TOPIC, "partition a-1-0 at offset 7", "read", "read --topic a-1"),
+        (_DENIED_TOPIC, "transactional id t, partition a-0", "write", "write --topic a"),
+        (_DENIED_TOPIC, "topic a", "describe", "read --topic a"),
+        (_DENIED_GROUP, "group g", "read", "read --group g"),
+        (_DENIED_GROUP, "group g, partition a-0", "read", "read --group g"),
+        (_DENIED_ID, "transactional id b.h", None, "write --transactional-id b.h"),
+    ],
+)
+def test_a_denial_names_the_operation(
+    code: ErrorCode, what: str, needs: str | None, granted: str
+) -> None:
+    text = str(broker_error(code, what, needs=needs))
+    assert text.startswith(f"{what}: {needs or 'write'} is not allowed on this ")
+    assert f" ({code.name}); " in text
+    assert text.endswith(f"barnabas acls add USER {granted}")
+
+
+def test_a_denial_without_a_known_operation_says_what_it_is_about() -> None:
+    text = str(broker_error(_DENIED_GROUP, "group g"))
+    assert text == "group g: not allowed on this group (GROUP_AUTHORIZATION_FAILED)"

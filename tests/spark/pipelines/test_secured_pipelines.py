@@ -80,7 +80,8 @@ def test_a_run_and_a_replay_as_a_user_with_rights(
     command = ("pipeline", "run", str(folder), "--once", "--master", "local[2]")
     denied = cli.run(*command, *config)
     assert denied.returncode == 1
-    assert b"3 topics do not exist, or this user may not describe them" in denied.stderr
+    assert b"(user alice) lacks 10 rights" in denied.stderr
+    assert b"  barnabas acls add alice read --topic words\n" in denied.stderr
     allow(cluster, *RIGHTS)
     with barnabas.Producer(cluster.bootstrap_servers, security=cluster.security) as producer:
         for value in (b'{"word": "hello"}', b"nonsense", b'{"word": "you"}'):
@@ -101,7 +102,13 @@ def test_a_run_and_a_replay_as_a_user_with_rights(
     shown = [done.stdout, done.stderr, *(each.read_bytes() for each in written)]
     assert not any(PASSWORD.encode() in each for each in shown)
 
-    allow(cluster, ("WRITE", "TOPIC", "words"), ("READ", "TOPIC", "bad-words"))
+    allow(
+        cluster,
+        ("WRITE", "TOPIC", "words"),
+        ("READ", "TOPIC", "bad-words"),
+        ("READ", "GROUP", "bad-words.replay"),
+        ("WRITE", "TRANSACTIONAL_ID", "bad-words.replay"),
+    )
     assert cli.json("pipeline", "replay", str(folder), *config) == [
         {"pipeline": "shout", "dead_letters": "bad-words", "topic": "words", "records": 1}
     ]

@@ -8,6 +8,7 @@ from asyncio import FIRST_COMPLETED, AbstractEventLoop, Future, sleep, wait
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from barnabas.backoff import Backoff
 from barnabas.broker.control.active_controller import ActiveController, NotAgreed, NotController
 from barnabas.broker.control.controller_apis import CONTROLLER_APIS, DecisionInput
 from barnabas.broker.control.envelope import opened_answer, seal
@@ -25,8 +26,7 @@ from barnabas.wire.primitives import WireError
 
 ResponseT = TypeVar("ResponseT", bound=Response)
 
-_RETRY_S = 0.02
-_RETRY_MAX_S = 0.25
+_BACKOFF = Backoff(0.02, 0.25)
 _CALL_TIMEOUT_MS = 5_000
 AGREE_TIMEOUT_MS = 4_000
 """Shorter than the caller's timeout, so that a node that forwarded the request gets the reason."""
@@ -113,7 +113,7 @@ class ControllerCalls:
         if CONTROLLER_APIS[type(request)].asks_who:
             sealed = seal(request, requester, client_host)
         deadline_ms = self._clock.steady_ms() + timeout_ms
-        pause = _RETRY_S
+        pauses = _BACKOFF.pauses()
         while True:
             left_ms = deadline_ms - self._clock.steady_ms()
             if left_ms <= 0:
@@ -125,8 +125,7 @@ class ControllerCalls:
             )
             if response is not None:
                 return response
-            await sleep(pause)
-            pause = min(2 * pause, _RETRY_MAX_S)
+            await sleep(next(pauses))
 
     async def _try(
         self,

@@ -4,8 +4,8 @@ from typing import Protocol
 
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.regex import InvalidPattern
 from barnabas.transactions.admin import TransactionFilter
-from barnabas.transactions.id_pattern import InvalidPattern
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.list_transactions import (
     ListTransactionsRequest,

@@ -209,7 +209,10 @@ def _asked(
         topic = node.image.topics_by_id.get(asked.topic_id)
         error = ErrorCode.UNKNOWN_TOPIC_ID
     if topic is None:
-        return MetadataResponseTopic(error, asked.name, asked.topic_id)
+        answer = MetadataResponseTopic(error, asked.name, asked.topic_id)
+        if view.with_operations and asked.name is not None:  # what a client may do once it exists
+            answer.topic_authorized_operations = access.operations(ResourceType.TOPIC, asked.name)
+        return answer
     if asked.topic_id not in (ZERO_UUID, topic.topic_id):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, asked.name, asked.topic_id)
     if asked.name is None and not access.topic(AclOperation.DESCRIBE, topic.name):

@@ -11,7 +11,7 @@ from barnabas.metadata.client_metrics_configs import (
     MATCH,
     METRICS,
 )
-from barnabas.transactions.id_pattern import IdPattern
+from barnabas.regex import LinearPattern
 
 
 class ClientTraits(NamedTuple):
@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
 class Subscription(NamedTuple):
     metrics: frozenset[str]
     interval_ms: int
-    patterns: tuple[tuple[str, IdPattern], ...]
+    patterns: tuple[tuple[str, LinearPattern], ...]
 
     def matches(self, client: ClientTraits) -> bool:
         return all(pattern.matches(getattr(client, name)) for name, pattern in self.patterns)
@@ -48,7 +48,7 @@ def parse_subscription(configs: Mapping[str, str]) -> Subscription:
         frozenset(_items(configs.get(METRICS))),
         int(configs.get(INTERVAL, DEFAULT_INTERVAL_MS)),
         tuple(
-            (name, IdPattern(pattern))
+            (name, LinearPattern(pattern))
             for name, _, pattern in (item.partition("=") for item in _items(configs.get(MATCH)))
         ),
     )

@@ -1,4 +1,4 @@
-"""An application by its name, as MODULE:NAME."""
+"""An application by its name, as MODULE:NAME, or by its file."""
 
 import sys
 from importlib import import_module
@@ -19,6 +19,11 @@ def load(name: str) -> "App":
     if not module_name or (colon and not attribute):
         raise UsageError(f"{name!r}: write MODULE:NAME, such as orders:app")
     here = str(Path.cwd())
+    if module_name.endswith(".py"):
+        path = Path(module_name).resolve()
+        if not path.exists():
+            raise CommandError(f"no file {path}")
+        here, module_name = str(path.parent), path.stem
     if here not in sys.path:
         sys.path.insert(0, here)
     try:

@@ -13,9 +13,11 @@ client_security  --command-config, and variables with settings of security
 profiles         clusters by name, and the one in use
 properties       properties files
 pairs            NAME=VALUE arguments
+rights           prints the rights of a program, or checks them
 spark_master     which Spark pipelines can run on
 topic_names      whether a topic exists, and similar names if it does not
 partition_names  TOPIC[:N,...] arguments
 times            points in time and durations, read and printed
+supervisor_socket  what a local cluster is asked by other commands
 console_extra    whether the console's packages are installed
 """

@@ -21,7 +21,7 @@ from barnabas.cli.pipeline.watch import DefinitionFollower
 from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import Pipeline, PipelineRun
 from barnabas.spark.pipelines.definition.definitions import BadDefinition
-from barnabas.spark.pipelines.run.batch_durations import BatchDurations
+from barnabas.spark.pipelines.run.batch_durations import batch_durations
 from barnabas.spark.pipelines.run.control_requests import ControlRequests
 from barnabas.spark.pipelines.run.metrics_server import MetricsServer
 from barnabas.spark.pipelines.run.pipeline_run import SparkGone
@@ -198,7 +198,7 @@ def _run_reported(
             statuses = [each.status(now) for each in run.queries]
             if metrics is not None:
                 durations = [each.progress.durations for each in run.queries]
-                durations += [BatchDurations() for _ in never_started]
+                durations += [batch_durations() for _ in never_started]
                 metrics.publish(list(zip([*statuses, *never_started], durations, strict=True)))
             if interruption.exit_code is not None and not is_last:
                 statuses = [{**each, "state": "stopping"} for each in statuses]

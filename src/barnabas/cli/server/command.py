@@ -224,7 +224,7 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console:
         servers = ",".join(str(node.address) for node in planned)
         secured.name_servers(servers)
         with with_console(servers if console else None, secured.files.administrator_file):
-            return supervise(planned, secured.how_to_connect)
+            return supervise(planned, secured.how_to_connect, secured.secured_later)
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)

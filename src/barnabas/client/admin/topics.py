@@ -80,7 +80,8 @@ async def create_topic(
             with doubt.about_failures():
                 response = await (await cluster.controller()).send(request)
                 for result in response.topics:
-                    check(result.error_code, f"topic {result.name}", result.error_message)
+                    what = f"topic {result.name}"
+                    check(result.error_code, what, result.error_message, needs="create")
         except TopicExists:
             if doubt.is_open and await _has_partitions(cluster, name, partitions):
                 return CreatedTopic(BROKER_DEFAULT, {})
@@ -108,7 +109,10 @@ async def delete_topics(
         gone = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION} if doubt.is_open else set()
         return {
             result.name or "": broker_error(
-                result.error_code, f"topic {result.name}", result.error_message
+                result.error_code,
+                f"topic {result.name}",
+                result.error_message,
+                needs="delete",
             )
             if result.error_code and result.error_code not in gone
             else None
@@ -132,7 +136,8 @@ async def create_partitions(cluster: ClusterClient, name: str, count: int) -> No
             with doubt.about_failures():
                 response = await (await cluster.controller()).send(request)
                 for result in response.results:
-                    check(result.error_code, f"topic {result.name}", result.error_message)
+                    what = f"topic {result.name}"
+                    check(result.error_code, what, result.error_message, needs="alter")
         except BrokerError as error:
             is_done = doubt.is_open and error.code is ErrorCode.INVALID_PARTITIONS
             if not (is_done and await _has_partitions(cluster, name, count)):
@@ -168,7 +173,7 @@ async def delete_records(
                 for answer in topic.partitions:
                     name = TopicPartition(topic.name, answer.partition_index)
                     reason = _WHY_NOT_DELETED.get(answer.error_code)
-                    check(answer.error_code, f"partition {name}", reason)
+                    check(answer.error_code, f"partition {name}", reason, needs="delete")
                     deleted[name] = answer.low_watermark
 
     await cluster.retrying(attempt, topics={each.topic for each in offsets})

@@ -188,6 +188,33 @@ _CLASSES: dict[ErrorCode, type[BrokerError]] = {
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized,
     ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: NotAuthorized,
 }
+
+
+class _Resource(NamedTuple):
+    """What a denial is about, with its name in our messages."""
+
+    kind: str
+    option: str
+    name: re.Pattern[str]
+    operation: str | None = None
+    """The only one that clients ask for."""
+
+
+_RESOURCES = {
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _Resource(
+        "topic", "--topic", re.compile(r"\btopic (\S+?)(?=,|$)|\bpartition (\S+)-\d+")
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: _Resource(
+        "group", "--group", re.compile(r"\bgroup (\S+?)(?=,|$)")
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _Resource(
+        "transactional id",
+        "--transactional-id",
+        re.compile(r"\btransactional id (\S+?)(?=,|$)"),
+        "write",
+    ),
+}
+_READ, _DESCRIBE = "read", "describe"
 _SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 
 
@@ -199,13 +226,16 @@ def code_of(error_code: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def broker_error(error_code: int, what: str, message: str | None = None) -> BrokerError:
+def broker_error(
+    error_code: int, what: str, message: str | None = None, *, needs: str | None = None
+) -> BrokerError:
     """The exception for a code about `what`, such as "topic orders".
 
-    Our fix is a guess from the code. A broker that names a setting itself knows better.
+    Our fix is a guess from the code. A broker that names a setting itself knows better. `needs` is
+    the operation that was asked for, such as "write": brokers don't say which one they deny.
     """
     code = code_of(error_code)
-    meaning = _MEANINGS.get(code, _UNEXPLAINED)
+    meaning = _denied(code, what, needs) or _MEANINGS.get(code, _UNEXPLAINED)
     explanation = meaning.explanation or (message or meaning.unsaid).rstrip(".")
     name = code.name if code == error_code else str(error_code)
     told = meaning.explanation is None and _SETTING.search(explanation)
@@ -213,10 +243,32 @@ def broker_error(error_code: int, what: str, message: str | None = None) -> Brok
     return _CLASSES.get(code, BrokerError)(code, f"{what}: {explanation} ({name}){fix}")
 
 
-def check(error_code: int, what: str, message: str | None = None) -> None:
+def _denied(code: ErrorCode, what: str, needs: str | None) -> _Meaning | None:
+    """Which operation is not allowed, and the command that allows it."""
+    resource = _RESOURCES.get(code)
+    if resource is None:
+        return None
+    needs = needs or resource.operation
+    named = resource.name.search(what)
+    if needs is None or named is None:
+        return None
+    name = next(each for each in named.groups() if each is not None)
+    granted, includes = needs, ""
+    if needs == _DESCRIBE:  # who reads needs both
+        granted, includes = _READ, " with read, which includes it"
+    command = f"barnabas acls add USER {granted} {resource.option} {name}"
+    return _Meaning(
+        f"{needs} is not allowed on this {resource.kind}",
+        f"an administrator allows it{includes}: {command}",
+    )
+
+
+def check(
+    error_code: int, what: str, message: str | None = None, *, needs: str | None = None
+) -> None:
     """Raise unless the code is NONE."""
     if error_code:
-        raise broker_error(error_code, what, message)
+        raise broker_error(error_code, what, message, needs=needs)
 
 
 def worth_retrying(error: BarnabasError) -> bool:

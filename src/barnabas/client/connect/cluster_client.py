@@ -181,7 +181,7 @@ class ClusterClient:
             topic = (await self.refresh([name], auto_create=auto_create))[name]
             if not topic.error_code:
                 return topic
-            error = broker_error(topic.error_code, f"topic {name}")
+            error = broker_error(topic.error_code, f"topic {name}", needs="describe")
             if not error.retriable or self._monotonic() + pause > deadline:
                 raise error
             await asyncio.sleep(pause)
@@ -200,7 +200,7 @@ class ClusterClient:
         """Fresh metadata of these topics; raises `BrokerError` if one does not exist."""
         topics = await self.refresh(names)
         for name in names:
-            check(topics[name].error_code, f"topic {name}")
+            check(topics[name].error_code, f"topic {name}", needs="describe")
         return {name: topics[name] for name in names}
 
     async def leader(self, partition: TopicPartition) -> int:
@@ -372,7 +372,7 @@ class ClusterClient:
                 max_version=_SINGLE_KEY_COORDINATOR,
             )
             what = "group" if kind is CoordinatorType.GROUP else "transactional id"
-            check(response.error_code, f"{what} {name}", response.error_message)
+            check(response.error_code, f"{what} {name}", response.error_message, needs="describe")
             if response.node_id not in self.brokers:
                 await self.refresh([])
             self._coordinators[kind, name] = response.node_id

@@ -242,7 +242,8 @@ class Fetcher:
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 await self._start_again(asked)
                 return
-            check(data.error_code, f"partition {state.partition} at offset {offset}")
+            what = f"partition {state.partition} at offset {offset}"
+            check(data.error_code, what, needs="read")
             self._unavailable.back(state)
             state.progress.topic_uncertain = False
             if topic_id != ZERO_UUID:

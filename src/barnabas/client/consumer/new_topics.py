@@ -51,7 +51,7 @@ class NewTopics:
         unknown = [each for each in self.names if self._cluster.known_topic(each) is None]
         found = await self._cluster.refresh(unknown) if unknown else {}
         errors = {
-            name: broker_error(topic.error_code, f"topic {name}")
+            name: broker_error(topic.error_code, f"topic {name}", needs="read")
             for name, topic in found.items()
             if topic.error_code
         }

@@ -97,8 +97,18 @@ class ClassicMember(GroupMember):
             metadata_max_age_ms = min(metadata_max_age_ms, _PATTERN_MAX_AGE_MS)
         self._metadata_max_age_ms = metadata_max_age_ms
         self._partition_counts: dict[str, int] = {}
+        self._leader = ""
         self._is_join_abandoned = False
         """Whether a join was abandoned that the coordinator may not have answered yet."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it has shared the partitions out when it joined last."""
+        return bool(self._member_id) and self._leader == self._member_id
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Read these topics from the next `join` on."""
+        self._named = list(topics)
 
     async def join(self) -> list[TopicPartition]:
         """Join, or join again, and return the partitions this member got."""
@@ -119,7 +129,7 @@ class ClassicMember(GroupMember):
             max_version=_SINGLE_MEMBER_LEAVE,
         )
         if response.error_code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID):
-            check(response.error_code, f"group {self.group_id}")
+            check(response.error_code, f"group {self.group_id}", needs="read")
 
     # -- joining -------------------------------------------------------------------------------
 
@@ -157,8 +167,9 @@ class ClassicMember(GroupMember):
         )
         if joined.member_id:
             self._member_id = joined.member_id
-        check(joined.error_code, f"group {self.group_id}")
+        check(joined.error_code, f"group {self.group_id}", needs="read")
         self._epoch = joined.generation_id
+        self._leader = joined.leader
         synced = await connection.send(
             SyncGroupRequest(
                 group_id=self.group_id,
@@ -171,7 +182,7 @@ class ClassicMember(GroupMember):
             ),
             timeout_ms=self._rebalance_timeout_ms + _ANSWER_SLACK_MS,
         )
-        check(synced.error_code, f"group {self.group_id}")
+        check(synced.error_code, f"group {self.group_id}", needs="read")
         return decode_assignment(synced.assignment)
 
     async def _assign(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
@@ -238,7 +249,7 @@ class ClassicMember(GroupMember):
                     await self._look_for_changes()
                 connection = await self._coordinator()
                 response = await connection.send(request, timeout_ms=self._answer_timeout_ms)
-                check(response.error_code, f"group {self.group_id}")
+                check(response.error_code, f"group {self.group_id}", needs="read")
             except BrokerError as error:
                 if error.code in _REJOIN:
                     self.rejoin_needed.set()

@@ -163,11 +163,12 @@ def _committed_in(
     answers = response.groups or [response]
     committed = {}
     for group in answers:
-        check(group.error_code, f"group {group_id}")
+        check(group.error_code, f"group {group_id}", needs="describe")
         for topic in group.topics:
             for answer in topic.partitions:
                 name = TopicPartition(topic.name, answer.partition_index)
-                check(answer.error_code, f"group {group_id}, partition {name}")
+                what = f"group {group_id}, partition {name}"
+                check(answer.error_code, what, needs="describe")
                 if answer.committed_offset != _NOT_COMMITTED:
                     committed[name] = OffsetAndMetadata(
                         answer.committed_offset, answer.metadata or ""
@@ -217,7 +218,7 @@ async def commit_offsets(
                 name = topic.name or names.get(topic.topic_id, "")
                 what = f"group {group_id}, partition {name}-{answer.partition_index}"
                 try:
-                    check(answer.error_code, what)
+                    check(answer.error_code, what, needs="read")
                 except UnknownTopic as error:
                     gone = error
         return gone

@@ -234,7 +234,7 @@ class ConsumerMember(GroupMember):
             what += f", group_remote_assignor={self._remote_assignor!r}"
         if response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION:
             what += f", pattern={self._pattern!r} (in the syntax of RE2)"
-        check(response.error_code, what, response.error_message)
+        check(response.error_code, what, response.error_message, needs="read")
 
     def _unsupported(
         self,

@@ -90,6 +90,6 @@ async def _ask(
             code = answer.error_code
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 code = ErrorCode.UNKNOWN_LEADER_EPOCH  # it has not heard that it leads a new topic
-            check(code, f"partition {name}")
+            check(code, f"partition {name}", needs="describe")
             found[name] = ListedOffset(answer.offset, answer.timestamp)
     return found

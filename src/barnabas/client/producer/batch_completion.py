@@ -88,7 +88,10 @@ class BatchCompletion:
                 queue.in_flight = None
             else:
                 error = broker_error(
-                    answer.error_code, f"partition {queue.partition}", answer.error_message
+                    answer.error_code,
+                    f"partition {queue.partition}",
+                    answer.error_message,
+                    needs="write",
                 )
                 failures.append((queue, error))
         await self.fail(failures)

@@ -10,7 +10,8 @@ A dead letter has the key, value and headers of its record, and in addition:
     dead-letter.deliveries                   how often it was handled; not of pipelines
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from barnabas.records.message import Message
 from barnabas.records.record import Header
@@ -22,7 +23,7 @@ KEPT_FOREVER = {"retention.ms": "-1"}
 
 def letter_headers(message: Message, group_id: str, reason: str, deliveries: int) -> list[Header]:
     """The headers of the record, and those that make it a dead letter."""
-    said = {
+    said: dict[str, str | None] = {
         "topic": message.topic,
         "partition": str(message.partition),
         "offset": str(message.offset),
@@ -31,8 +32,16 @@ def letter_headers(message: Message, group_id: str, reason: str, deliveries: int
         "group": group_id,
         "deliveries": str(deliveries),
     }
-    kept = without_letter_headers(message.headers)
-    return [*kept, *((f"{HEADER_PREFIX}{name}", encoded(text)) for name, text in said.items())]
+    return with_letter_headers(message.headers, said)
+
+
+def with_letter_headers(headers: Sequence[Header], said: Mapping[str, str | None]) -> list[Header]:
+    """The record's own headers, and what makes it a dead letter, instead of what did so before."""
+    added = (
+        (f"{HEADER_PREFIX}{name}", None if text is None else encoded(text))
+        for name, text in said.items()
+    )
+    return [*without_letter_headers(headers), *added]
 
 
 def encoded(text: str) -> bytes:
@@ -40,9 +49,15 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def time_text(when: datetime) -> str:
+    """A timestamp as its header has it."""
+    shown = when.astimezone(UTC).isoformat(timespec="milliseconds")
+    return shown.replace("+00:00", "Z")
+
+
 def _stamped(message: Message) -> str:
     try:
-        return message.timestamp.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return time_text(message.timestamp)
     except OverflowError:
         return f"{message.timestamp_ms} ms"
 

@@ -12,12 +12,17 @@ from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.producer.partition_queue import PartitionQueue
 from barnabas.client.producer.producer_identity import ANONYMOUS, ProducerIdentity
-from barnabas.errors import BarnabasError, BrokerError
+from barnabas.errors import BarnabasError, BrokerError, NotAuthorized
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 
 TOPICS_BY_NAME = 12
 """The newest version of Produce that names topics; from 13 on they go by their ids."""
+
+_WRITES_NOTHING = (
+    "the producer's id: write is not allowed on any topic (CLUSTER_AUTHORIZATION_FAILED); an "
+    "administrator allows it: barnabas acls add USER write --topic NAME"
+)
 
 # The partition does not know where this producer stands: it has to introduce itself again.
 _FORGOTTEN = frozenset(
@@ -86,6 +91,8 @@ class ProducerIdentities:
             InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0),
             timeout_ms=self._cluster.request_timeout_ms,
         )
+        if response.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise NotAuthorized(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, _WRITES_NOTHING)
         check(response.error_code, "the producer's id")
         return ProducerIdentity(response.producer_id, response.producer_epoch)
 

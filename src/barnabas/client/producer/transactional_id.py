@@ -146,7 +146,8 @@ class TransactionalId:
             for passed_over in (False, True):
                 for partition, code in refused.items():
                     if (code == ErrorCode.OPERATION_NOT_ATTEMPTED) is passed_over:
-                        raise broker_error(code, f"{self._name}, partition {partition}")
+                        what = f"{self._name}, partition {partition}"
+                        raise broker_error(code, what, needs="write")
 
         await self._coordinate(attempt)
 
@@ -161,7 +162,7 @@ class TransactionalId:
 
         async def attempt() -> None:
             response = await (await self._coordinator()).send(request)
-            check(response.error_code, f"{self._name}, group {group_id}")
+            check(response.error_code, f"{self._name}, group {group_id}", needs="read")
 
         await self._coordinate(attempt)
 
@@ -200,7 +201,7 @@ class TransactionalId:
             for topic in response.topics:
                 for answer in topic.partitions:
                     what = f"group {group_id}, partition {topic.name}-{answer.partition_index}"
-                    check(answer.error_code, what)
+                    check(answer.error_code, what, needs="read")
 
         await self._coordinate(attempt)
 

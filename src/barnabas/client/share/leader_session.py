@@ -195,7 +195,8 @@ class LeaderSession:
                 connection.send(request, timeout_ms=timeout_ms),
                 patience_ms=request.max_wait_ms,
             )
-            check(response.error_code, f"group {self._group_id}", response.error_message)
+            what = f"group {self._group_id}"
+            check(response.error_code, what, response.error_message, needs="read")
         except BaseException:
             self._owner.unanswered(taken)
             raise
@@ -229,7 +230,7 @@ class LeaderSession:
                     )
                 if data.error_code:
                     error = broker_error(
-                        data.error_code, f"partition {partition}", data.error_message
+                        data.error_code, f"partition {partition}", data.error_message, needs="read"
                     )
                     self._owner.unavailable(self, {partition}, error)
                 elif data.acquired_records:
@@ -245,7 +246,8 @@ class LeaderSession:
             return
         try:
             response = await self._send_acknowledgements(self._session.next_acknowledge(), taken)
-            check(response.error_code, f"group {self._group_id}", response.error_message)
+            what = f"group {self._group_id}"
+            check(response.error_code, what, response.error_message, needs="read")
         except BaseException:
             self._owner.unanswered(taken)
             raise
@@ -289,7 +291,8 @@ class LeaderSession:
         code: int,
         message: str | None,
     ) -> None:
-        error = None if not code else broker_error(code, f"partition {partition}", message)
+        what = f"partition {partition}"
+        error = broker_error(code, what, message, needs="read") if code else None
         self._owner.answered(self, partition, taken, error)
         if error is not None and error.retriable:
             self._owner.unavailable(self, {partition}, error)

@@ -124,7 +124,8 @@ class ShareMember:
             ),
             timeout_ms=_ANSWER_TIMEOUT_MS,
         )
-        check(response.error_code, f"group {self.group_id}", response.error_message)
+        what = f"group {self.group_id}"
+        check(response.error_code, what, response.error_message, needs="read")
         return response
 
     def _follow(self, connection: BrokerConnection) -> None:

@@ -15,7 +15,7 @@ from barnabas.groups.consumer.member import ConsumerMember
 from barnabas.groups.consumer.state import ResolvedRegex
 from barnabas.groups.modern.refusal import RefusedHeartbeat
 from barnabas.groups.modern.target import update_epoch
-from barnabas.groups.regex import InvalidPattern, TopicPattern
+from barnabas.regex import InvalidPattern, LinearPattern
 from barnabas.wire.errors import ErrorCode
 
 _REFRESH_MIN_INTERVAL_MS = 10_000
@@ -38,7 +38,7 @@ class RegexJob:
         names = [name for name in names if may_describe(name)]
         yield
         for text in self.patterns:
-            pattern = TopicPattern(text)
+            pattern = LinearPattern(text)
             topics: list[str] = []
             at_once = max(1, _STEPS_PER_SLICE // pattern.size)
             for start in range(0, len(names), at_once):
@@ -52,7 +52,7 @@ def check_regex(group: ConsumerGroup, regex: str | None) -> None:
     if not regex or regex in group.pending.regex_subscribers:
         return
     try:
-        TopicPattern(regex)
+        LinearPattern(regex)
     except InvalidPattern as error:
         raise RefusedHeartbeat(
             ErrorCode.INVALID_REGULAR_EXPRESSION,

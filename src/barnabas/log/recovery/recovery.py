@@ -271,7 +271,6 @@ class Recovery:
         behind = salvage(
             self._disk, self._directory, self._now_ms, file, flaw, size, segment.next_offset
         )
-        self._cut(segment)
         if behind is not None and behind not in sizes:
             left.append(behind)
             left.sort()
@@ -281,6 +280,16 @@ class Recovery:
                 self._salvaged[behind] = synced_end
         end = min([*left, *([] if behind is None else [behind])], default=segment.next_offset)
         self._lost.add(LostRange(segment.next_offset, end, flaw.reason))
+        self._keep_lost()
+        self._cut(segment)
+
+    def _keep_lost(self) -> None:
+        """Damage is about to be cut out. If this node is killed before the log is used, the gap
+        that stays could be taken for one that compaction has left.
+        """
+        if self._state is not None:
+            self._state = self._state._replace(lost_ranges=tuple(self._lost))
+            write_state(self._disk, self._directory, self._state, sync=True)
 
     def _synced_end(self, base_offset: int) -> int:
         listed = self._inventory.listed.get(base_offset)
@@ -325,7 +334,10 @@ class Recovery:
         ends = [run.start_offset for run in runs[1:]] + [None]
         for run, end, (epoch, is_exact) in zip(runs, ends, settled, strict=True):
             if epoch is not None:
-                self._epochs.assign(epoch, run.start_offset)
+                gap_start = run.start_offset if run.gap_start is None else run.gap_start
+                self._epochs.assign_behind_gap(
+                    self._loader.known_epochs, gap_start, epoch, run.start_offset
+                )
             if not is_exact and self._suspect_epochs_from is None:
                 self._suspect_epochs_from = run.start_offset
             elif is_exact and epoch is not None and epoch != run.epoch:

@@ -12,6 +12,7 @@ decisions             coordinators' decisions about transactions, compared with 
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch
 compacted_log         the same, record by record, in a partition that is compacted
+epoch_starts          where leader epochs began, compared among replicas
 transaction_history   what transactions wrote and read, and what is visible of it
 deliveries            what members of a share group were given, and what became of it
 ownership             which member of a group owns which partition, at each moment

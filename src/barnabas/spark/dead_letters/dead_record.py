@@ -1,21 +1,17 @@
 """A record that does not become a row, and why.
 
-A dead letter has key, value and headers of its record, and in addition
-
-    dead-letter.topic, .partition, .offset   where the record is
-    dead-letter.timestamp                    its timestamp in UTC, as 2026-01-01T00:00:10.123Z
-    dead-letter.reason                       why it did not become a row
+`barnabas.client.producer.dead_letters` has the headers of its dead letter.
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.producer.dead_letters import time_text, with_letter_headers
 from barnabas.records.columns import schema
 from barnabas.records.record import Header, Headers
 
-HEADER_PREFIX = "dead-letter."
 REASON = "reason"
 COLUMNS = (
     schema.KEY,
@@ -52,14 +48,10 @@ class DeadRecord(NamedTuple):
             schema.TOPIC: self.partition.topic,
             schema.PARTITION: str(self.partition.partition),
             schema.OFFSET: str(self.offset),
-            schema.TIMESTAMP: None if self.timestamp is None else _text(self.timestamp),
+            schema.TIMESTAMP: None if self.timestamp is None else time_text(self.timestamp),
             REASON: self.reason,
         }
-        added = [
-            (f"{HEADER_PREFIX}{name}", None if text is None else text.encode())
-            for name, text in said.items()
-        ]
-        return [*self.headers, *added]
+        return with_letter_headers(self.headers, said)
 
 
 def dead_records(rows: Iterable[dict[str, Any]]) -> Iterator[DeadRecord]:
@@ -74,8 +66,3 @@ def dead_records(rows: Iterable[dict[str, Any]]) -> Iterator[DeadRecord]:
             [(each["key"], each["value"]) for each in row[schema.HEADERS] or ()],
             row[REASON],
         )
-
-
-def _text(when: datetime) -> str:
-    shown = when.astimezone(UTC).isoformat(timespec="milliseconds")
-    return shown.replace("+00:00", "Z")

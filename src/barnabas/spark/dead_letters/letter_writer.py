@@ -21,6 +21,7 @@ from time import monotonic
 
 from pyspark import TaskContext
 
+from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
@@ -43,8 +44,7 @@ _MAX_BYTES = 8 * 1024 * 1024
 """How much a task buffers before it writes."""
 _TRANSACTION_TIMEOUT_MS = 60_000
 _PATIENCE_S = 120.0
-_PAUSE_S = 0.02
-_MAX_PAUSE_S = 1.0
+_BACKOFF = Backoff(0.02, 1.0)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class LetterWriter:
     ) -> None:
         """Retry until it is done: a fenced or uncertain attempt reads the progress again."""
         began = monotonic()
-        pause_s = _PAUSE_S
+        pauses = _BACKOFF.pauses(random.random)
         while True:
             try:
                 await self._write_once(cluster, partition, records)
@@ -126,8 +126,7 @@ class LetterWriter:
                     raise
             else:
                 return
-            await asyncio.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
-            pause_s = min(2 * pause_s, _MAX_PAUSE_S)
+            await asyncio.sleep(next(pauses))
 
     async def _write_once(
         self, cluster: ClusterClient, partition: TopicPartition, records: Sequence[DeadRecord]

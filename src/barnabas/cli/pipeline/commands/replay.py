@@ -30,7 +30,7 @@ def replay(
     """Send dead letters back to their topics, each once.
 
     Do this after the pipeline or the schema is fixed. The dead letters stay in their topic; the
-    group NAME.replay records which ones were sent.
+    group TOPIC.replay records which ones were sent, also by `dead-letters replay`.
     """
     before = common_options(ctx)
 

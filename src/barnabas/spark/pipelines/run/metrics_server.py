@@ -12,8 +12,9 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-from barnabas.spark.pipelines.run.batch_durations import BatchDurations
-from barnabas.spark.pipelines.run.metrics import CONTENT_TYPE, Status, exposition
+from barnabas.metrics.exposition import CONTENT_TYPE
+from barnabas.metrics.histogram import Histogram
+from barnabas.spark.pipelines.run.metrics import Status, exposition
 from barnabas.web.page_guard import no_browsers
 
 _PATH = "/metrics"
@@ -24,7 +25,7 @@ class MetricsServer:
     """Listens as soon as it is created; port 0 chooses a free one."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._published: list[tuple[Status, BatchDurations]] = []
+        self._published: list[tuple[Status, Histogram]] = []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -59,7 +60,7 @@ class MetricsServer:
         self._thread = Thread(target=self._server.serve_forever, name="metrics", daemon=True)
         self._thread.start()
 
-    def publish(self, pipelines: list[tuple[Status, BatchDurations]]) -> None:
+    def publish(self, pipelines: list[tuple[Status, Histogram]]) -> None:
         """Replace what is served."""
         self._published = [(status, deepcopy(durations)) for status, durations in pipelines]
 

@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from barnabas.flow.lag_time import LagTime
+from barnabas.metrics.histogram import Histogram
 from barnabas.spark.pipelines.expectations.rule_counts import RuleCount, read_counts
-from barnabas.spark.pipelines.run.batch_durations import BatchDurations
+from barnabas.spark.pipelines.run.batch_durations import batch_durations
 from barnabas.spark.pipelines.traces.sampled_traces import read_traces
 
 OUTPUT_METRIC = "barnabas_output"
@@ -134,7 +135,7 @@ class Progress:
     expectations: dict[str, RuleCount] = field(default_factory=dict)
     last: Batch | None = None
     watermark: str | None = None
-    durations: BatchDurations = field(default_factory=BatchDurations)
+    durations: Histogram = field(default_factory=batch_durations)
     lag_time: LagTime = field(default_factory=LagTime)
     _recent: deque[Batch] = field(default_factory=deque)
 
@@ -147,7 +148,7 @@ class Progress:
             self.expectations[label] = self.expectations.get(label, RuleCount()).plus(count)
         self.last = batch
         self.watermark = batch.watermark or self.watermark
-        self.durations.add(batch.duration_ms / 1000)
+        self.durations.observe(batch.duration_ms / 1000)
         if batch.records is not None:
             self.lag_time.add(batch.ended, *batch.records)
         self._recent.append(batch)

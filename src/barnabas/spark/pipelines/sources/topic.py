@@ -13,8 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
 from barnabas.client.offsets.list_offsets import EARLIEST
+from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.errors import InvalidArgument
-from barnabas.spark.dead_letters.dead_record import COLUMNS, HEADER_PREFIX, REASON
+from barnabas.spark.dead_letters.dead_record import COLUMNS, REASON
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_udf import without_dead
 from barnabas.spark.pipelines.argument_names import read_options
@@ -183,8 +184,8 @@ class TopicSource(Source):
     def load_undecodable(self, environment: Environment) -> DataFrame:
         """The records that `load` leaves out, as records for a dead-letter topic.
 
-        Key, value and headers stay as they are; more headers say where the record was and why it
-        can't be decoded.
+        Key, value and its own headers stay as they are; the headers of dead letters say where the
+        record was and why it can't be decoded.
         """
         values = self.values
         assert values is not None
@@ -204,7 +205,8 @@ class TopicSource(Source):
             )
             for name in (*PLACE, "timestamp", "reason")
         ]
-        return found.select("key", "value", F.concat("headers", F.array(*added)).alias("headers"))
+        own = F.filter("headers", lambda header: ~header["key"].startswith(HEADER_PREFIX))
+        return found.select("key", "value", F.concat(own, F.array(*added)).alias("headers"))
 
     def _records(self, environment: Environment, columns: Sequence[str]) -> DataFrame:
         options = self._read_options(environment)

@@ -1,0 +1,42 @@
+"""The rights that an application needs, from what its handlers declare."""
+
+from collections.abc import Iterable, Iterator
+
+from barnabas.app.handler import Handler
+from barnabas.client.rights.right import Right, created_topic, group, topic, transactional_id
+from barnabas.wire.acl_codes import AclOperation, ResourceType
+
+
+def rights_of(handlers: Iterable[Handler], sends: Iterable[str] = ()) -> list[Right]:
+    """Those of all handlers, and to write the topics that are sent to from elsewhere."""
+    found = [each for handler in handlers for each in _rights_of(handler)]
+    found += [topic(AclOperation.WRITE, name, "app.send") for name in sends]
+    return found
+
+
+def _rights_of(handler: Handler) -> Iterator[Right]:
+    who = f"handler {handler.name}"
+    for name in handler.topics:
+        yield topic(AclOperation.READ, name, who)
+    if handler.group is not None:
+        yield group(handler.group, who)
+    for source in handler.topics:
+        for name in handler.policy.topics_of(source):
+            what = f"retries of {who}"
+            yield topic(AclOperation.READ, name, what)
+            yield topic(AclOperation.WRITE, name, what)
+            yield created_topic(name, what)
+    if handler.policy.topics:
+        yield group(handler.retry_group, f"retries of {who}")
+    if handler.produces is not None:
+        yield topic(AclOperation.WRITE, handler.produces, f"results of {who}")
+    if handler.dead_letters is not None:
+        what = f"dead letters of {who}"
+        yield topic(AclOperation.WRITE, handler.dead_letters, what)
+        yield created_topic(handler.dead_letters, what)
+    if handler.exactly_once:
+        yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
+    if handler.share:
+        what = f"settings of the share group of {who}"
+        for operation in (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS):
+            yield Right(operation, ResourceType.GROUP, handler.group_name, what, is_optional=True)
