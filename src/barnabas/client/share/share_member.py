@@ -125,6 +125,12 @@ class ShareMember:
             timeout_ms=_ANSWER_TIMEOUT_MS,
         )
         what = f"group {self.group_id}"
+        if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND and epoch == _JOIN_EPOCH:
+            raise BrokerError(  # a share group that does not exist would be created
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"{what}: it is of another type ({response.error_message}); a queue needs a share "
+                "group: choose another name, or delete this group if nothing needs its offsets",
+            )
         check(response.error_code, what, response.error_message, needs="read")
         return response
 
