@@ -71,12 +71,12 @@ class Stage:
         if seen.controller != known.controller:
             self.tell(f"node {seen.controller} is the controller now")
         moved = [
-            f"{partition} by node {leader}"
+            f"node {leader} leads partition {partition}"
             for partition, leader in seen.leaders.items()
             if leader != known.leaders.get(partition) and leader in seen.up
         ]
         if moved:
-            self.tell(f"partitions led from now on: {', '.join(moved)}")
+            self.tell(f"new leaders: {', '.join(moved)}")
         if seen.is_whole and not known.is_whole:
             self.whole_again_s = self.elapsed_s
             self.tell("every replica is in sync")

@@ -91,7 +91,7 @@ class PlainView:
             return
         nodes = " ".join(f"{node}" if up else f"({node})" for node, up in stage.cluster.up.items())
         line = (
-            f"{stage.website.clock:%H:%M}: nodes {nodes}; "
+            f"the website's clock {stage.website.clock:%H:%M}; nodes {nodes}; "
             f"events {stage.website.acknowledged:,}, taken by Spark "
             f"{stage.taken:,}; "
             f"counts {stage.figure(COUNTING, 'rows_out'):,}, "

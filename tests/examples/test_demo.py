@@ -489,7 +489,8 @@ def test_both_views_tell_the_same_story(capsys: pytest.CaptureFixture[str]) -> N
     for text in (
         "node 1 is gone",
         "node 2 is the controller now",
-        "partitions led from now on: 0 by node 2",
+        "new leaders: node 2 leads partition 0",
+        "the website's clock ",
         "every replica is in sync",
         "views_per_minute has failed, and is started again: no leader",
         "views_per_minute goes on",

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.cli.pipeline.startup_checks import check_before_start
+from barnabas.spark.cluster.cluster_address import ClusterAddress
+from barnabas.spark.pipelines import RunFolder, load
 from tests.cli.conftest import Cli
 
 READS = """-- source a: topic {first}
@@ -38,3 +41,22 @@ def test_a_run_once_ends_with_all_missing_topics_named(
         "create each: barnabas topics create NAME",
     ]
     assert not (tmp_path / ".barnabas" / "pipelines" / "spark.log").exists(), "Spark was started"
+
+
+def test_a_topic_that_the_broker_creates_is_no_alarm(
+    bootstrap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definition = READS.format(first="no-1", second="no-2", target="no-3")
+    (tmp_path / "joined.sql").write_text(definition)
+    folder = RunFolder(tmp_path / "checkpoints")
+    check_before_start(load(tmp_path).values(), ClusterAddress(bootstrap), folder, once=False)
+    said = capsys.readouterr().err.splitlines()
+    waits = "topic no-1, read by pipeline joined, does not exist: barnabas topics create no-1"
+    assert waits in said
+    (written,) = (
+        line for line in said if line.startswith("topic no-3, written by pipeline joined")
+    )
+    assert written.endswith(
+        "does not exist: barnabas topics create no-3, or the broker creates it with the first "
+        "record, unless auto.create.topics.enable is false"
+    )

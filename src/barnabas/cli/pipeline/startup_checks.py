@@ -18,6 +18,8 @@ from barnabas.spark.pipelines.errors.error_list import raise_all
 from barnabas.spark.pipelines.operations.rights import rights_of
 from barnabas.sync.admin import Admin
 
+_CREATED = "the broker creates it with the first record, unless auto.create.topics.enable is false"
+
 
 def check_before_start(
     pipelines: Iterable[Pipeline],
@@ -68,7 +70,8 @@ def check_before_start(
     if once and any(topic not in written for topic in missing):
         raise CommandError(_error(missing, is_secured=bool(cluster.security)))
     for topic, use in missing.items():
-        say(_error({topic: use}, is_secured=bool(cluster.security)))
+        warning = _error({topic: use}, is_secured=bool(cluster.security))
+        say(warning if topic in read else f"{warning}, or {_CREATED}")
 
 
 def _check_rights(pipelines: Collection[Pipeline], cluster: ClusterAddress) -> None:
