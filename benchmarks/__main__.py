@@ -36,6 +36,7 @@ spark_writes    the same for Spark writing to a topic, and from one topic to ano
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
 decoding        CPU of decoding JSON values in the reader, beside from_json
+simulator       simulated seconds of whole clusters per CPU second
 mirror          a mirror's MB/s, CPU per GB and latency, vs. Mirror Maker 2
 changes         changes of a PostgreSQL into a topic: speed, CPU, latency, vs. Debezium
 
@@ -110,6 +111,7 @@ OF_CLIENTS = ("clients",)
 OF_APPLICATIONS = ("app",)
 FRAMEWORKS = [BARNABAS, FASTSTREAM_CONFLUENT, FASTSTREAM_AIOKAFKA, QUIXSTREAMS, FAUST]
 OF_RECORDS = ("columns", "record_check")
+OF_SIMULATOR = ("simulator",)
 OF_PIPELINES = ("nexmark", "ad_events")
 OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes", "mirror")
 
@@ -132,6 +134,7 @@ def main() -> None:
         *OF_CLIENTS,
         *OF_APPLICATIONS,
         *OF_RECORDS,
+        *OF_SIMULATOR,
         *OF_SPARK,
         *OF_PIPELINES,
     )
@@ -196,6 +199,7 @@ def main() -> None:
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         (FRAMEWORKS, OF_APPLICATIONS),
         ([KERNEL, WITHOUT, OBJECTS], OF_RECORDS),
+        ([BARNABAS], OF_SIMULATOR),
         ([BARNABAS, BASELINE], OF_SPARK),
         ([BARNABAS, CONNECTOR, BASELINE], OF_PIPELINES),
     ):

@@ -5,7 +5,9 @@ backlog of 1 kB records in four partitions, which is written while it runs: the 
 first record of the backlog to the moment when the last one can be read in the target, the CPU that
 of all processes of the mirror. Latency is from the call of the producer in A to the consumer in B
 that reads committed records, at a steady rate over two partitions; once of all records, and once
-without those that were under way while the machine itself stood still.
+without those that were under way while the machine itself stood still. The first record is there
+when the mirror starts, and its time begins with the process. Memory is the most that all processes
+of the mirror had at once.
 """
 
 import tempfile
@@ -28,7 +30,8 @@ from benchmarks.mirror.processes import SOURCE, Mirror, mirror
 _RATES = {"bench-slow": 20, "bench-steady": 200}
 """Records a second by topic."""
 _BACKLOG = "bench-backlog"
-_PARTITIONS = {_BACKLOG: 4, **dict.fromkeys(_RATES, 2)}
+_FIRST = "bench-first"
+_PARTITIONS = {_BACKLOG: 4, _FIRST: 1, **dict.fromkeys(_RATES, 2)}
 _RECORD = 1_000
 _WARM_UP_BYTES = 100_000_000
 _WARM_UP_S = 15.0
@@ -36,7 +39,13 @@ _LOOK_S = 0.2
 _TIMEOUT_S = 300.0
 _SENT_AT = Struct(">q92x")  # pads the record to 100 B
 _UNDISTURBED = "p99 without pauses of the machine"
-_UNITS = {"MB/s": "MB/s", "CPU per GB": "s", "At rest": "% of a core"}
+_UNITS = {
+    "MB/s": "MB/s",
+    "CPU per GB": "s",
+    "At rest": "% of a core",
+    "First record": "s",
+    "Memory": "MB",
+}
 
 
 def measure(bench: Bench) -> list[Row]:
@@ -81,7 +90,12 @@ def _measured(name: str, size: int, seconds: float) -> Iterator[tuple[str, float
     ):
         for topic, partitions in _PARTITIONS.items():
             create_topic(source, topic, partitions)
+        _produce_first(source)
+        began = time.perf_counter()
         with mirror(name, source, target, Path(folder)) as running:
+            with _Reader(target, _FIRST) as reader:
+                reader.wait(1, running)
+            yield "First record", time.perf_counter() - began
             with _Reader(target, _BACKLOG) as reader:
                 _copy(source, reader, running, _WARM_UP_BYTES)
                 took_s, cpu_s = _copy(source, reader, running, size)
@@ -98,6 +112,13 @@ def _measured(name: str, size: int, seconds: float) -> Iterator[tuple[str, float
                     cuts = _percentiles_ms(undisturbed)
                     yield f"Latency at {rate} records a second, {_UNDISTURBED}", cuts[98]
             yield "At rest", 100 * _idle(running, seconds)
+            yield "Memory", running.most_bytes / 1e6
+
+
+def _produce_first(source: Broker) -> None:
+    producer = Producer(source.client)
+    producer.produce(_FIRST, b"first", partition=0)
+    producer.flush()
 
 
 class _Reader:

@@ -26,13 +26,18 @@ class Mirror:
         self._process = process
         self._log = log
         self._used_s: dict[psutil.Process, float] = {}
+        self.most_bytes = 0
+        """Of memory, of all its processes, whenever `cpu_s` was called."""
 
     def cpu_s(self) -> float:
         """User and system time of all its processes; call it often, or what ends is not counted."""
+        memory = 0
         for each in (self._process, *self._process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
                 times = each.cpu_times()
                 self._used_s[each] = times.user + times.system
+                memory += each.memory_info().rss
+        self.most_bytes = max(self.most_bytes, memory)
         return sum(self._used_s.values())
 
     def check(self) -> None:
@@ -63,10 +68,10 @@ def mirror(name: str, source: Broker, target: Broker, folder: Path) -> Iterator[
 
 def _ours(source: Broker, target: Broker, folder: Path) -> list[str]:
     ends = ["--from", f"{SOURCE}={source.bootstrap}", "--to", f"{TARGET}={target.bootstrap}"]
-    files = ["--checkpoints", str(folder / "checkpoints"), "--master", "local[2]"]
+    del folder
     options = os.environ.get("BARNABAS_MIRROR_OPTIONS", "").split()
     run = [sys.executable, "-m", "barnabas", "mirror", "run"]
-    return [*run, *ends, "--topics", "bench-.*", *files, *options]
+    return [*run, *ends, "--topics", "bench-.*", *options]
 
 
 def _mirror_maker(source: Broker, target: Broker, folder: Path) -> list[str]:

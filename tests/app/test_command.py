@@ -153,3 +153,60 @@ def test_mistakes_are_told_in_one_line(name: str, said: str, tmp_path: Path) -> 
     assert process.returncode in (1, 2)
     assert said in output
     assert "Traceback" not in output
+
+
+STUCK = """
+import time, asyncio, barnabas
+
+app = barnabas.App("localhost:1")
+
+@app.handler("{topic}", group="g-{topic}", retries=0{options})
+{kind} handle(value: str) -> None:
+    print("begun", flush=True)
+    {call}(3600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "call", "options", "workers"),
+    [
+        ("def", "time.sleep", "", 1),
+        ("def", "time.sleep", "", 2),
+        ("async def", "await asyncio.sleep", "", 1),
+        ("async def", "await asyncio.sleep", ", share=True", 1),
+        ("async def", "await asyncio.sleep", ", exactly_once=True", 1),
+    ],
+    ids=["function", "two-workers", "coroutine", "share", "exactly-once"],
+)
+def test_records_that_take_too_long_come_again_after_a_service_is_stopped(
+    app_broker: barnabas.Cluster,
+    topic: str,
+    tmp_path: Path,
+    kind: str,
+    call: str,
+    options: str,
+    workers: int,
+) -> None:
+    """As systemd and Kubernetes do it: SIGTERM, a while, SIGKILL."""
+    servers = app_broker.bootstrap_servers
+    (tmp_path / "service.py").write_text(
+        STUCK.format(topic=topic, kind=kind, call=call, options=options)
+    )
+    arguments = ["service:app", "-b", servers, "--grace", "0.2", "--workers", str(workers)]
+    process = command(tmp_path, *arguments)
+    try:
+        assert process.stdout is not None
+        with barnabas.Producer(servers, value=str) as producer:
+            producer.send(topic, "a").result(LIMIT_S)
+        while process.stdout.readline() != "begun\n":
+            assert process.poll() is None
+    finally:
+        process.send_signal(signal.SIGTERM)
+        output = ended(process)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    assert "come again" in output
+    with barnabas.Admin(servers) as admin:
+        group = admin.describe_group(f"g-{topic}")
+        assert not group.members, "it has not left"
+        assert sum(each.lag or 0 for each in group.offsets.values()) == 1 or not group.offsets

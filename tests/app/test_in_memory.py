@@ -377,3 +377,20 @@ def test_what_a_pause_holds_back_is_not_handled() -> None:
         run._wait(app.resume("keep"))
         waiting.result(LIMIT_S)
         assert seen == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"retries": "3"}, "retries='3': write a number"),
+        ({"concurrency": "3"}, "concurrency='3': write a number"),
+        ({"max_batch": "3"}, "max_batch='3': write a number"),
+        ({"transaction_timeout_s": "60"}, "transaction_timeout_s='60': write a number"),
+        ({"retry_topics": "30s"}, r"retry_topics=\['30s'\]"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_with_the_option(
+    options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        App().handler("orders", group="g", **options)(lambda order: None)

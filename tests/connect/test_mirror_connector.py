@@ -60,6 +60,11 @@ def _leads(service: Service) -> bool:
     return found["connector"]["worker_id"] in service.url and bool(found["tasks"])
 
 
+def _states(service: Service) -> list[str]:
+    """Of the two processes that share the partitions."""
+    return [each["state"] for each in service.get("/connectors/m/status")["tasks"]]
+
+
 def _positions(service: Service) -> list[dict[str, dict[str, Any]]]:
     """Of the orders: heartbeats are mirrored too."""
     shown = service.get("/connectors/m/offsets")["offsets"]
@@ -79,6 +84,7 @@ def test_a_mirror_runs_as_a_connector(brokers: tuple[str, str], tmp_path: Path) 
         "sync.group.offsets.enabled": "true",
         "refresh.topics.interval.seconds": "1",
         "round.seconds": "1",
+        "tasks.max": "2",
         "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
     }
     with barnabas.Admin(a) as admin:
@@ -102,6 +108,7 @@ def test_a_mirror_runs_as_a_connector(brokers: tuple[str, str], tmp_path: Path) 
         assert made.body["type"] == "source"
         copied(400)
         service.wait_for_state("m", "RUNNING")
+        wait_until(lambda: _states(service) == ["RUNNING", "RUNNING"], service.said)
         with barnabas.Consumer(a, "orders", group="billing", session_timeout_ms=30_000) as reader:
             read: list[object] = []
             wait_until(lambda: read.extend(reader.poll(0.5)) or len(read) == 400)

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import DEFAULT_EXCLUDED, Names
+from barnabas.mirror.mirror_maker.connector_settings import flow_of
 from barnabas.spark.pipelines.connectors.connector import direction_of
-from barnabas.spark.pipelines.connectors.mirrors import MIRRORS, flow_of
+from barnabas.spark.pipelines.connectors.mirrors import MIRRORS
 from barnabas.spark.pipelines.connectors.pipeline_files import (
     check_config,
     created_topics,
     pipelines_of,
 )
 from barnabas.spark.pipelines.connectors.validation import definitions, plugins, validated
-from barnabas.spark.pipelines.sources.mirror import MirrorSource
 
 HERE = Path("/somewhere")
 JAVA = "org.apache.kafka.connect.mirror."
@@ -54,11 +55,10 @@ def errors_of(**changes: str | None) -> dict[str, list[str]]:
 
 def test_mirror_makers_settings_are_a_flow() -> None:
     assert check_config(MIRROR_MAKER, HERE).found == {}
-    [pipeline] = pipelines_of(MIRROR_MAKER, HERE, lambda: None)
-    source = pipeline.sources["source"]
-    assert isinstance(source, MirrorSource)
-    assert source.tasks == 4
-    flow, groups = source.flow, flow_of(MIRROR_MAKER).groups
+    with pytest.raises(InvalidArgument, match="`barnabas mirror run`"):
+        pipelines_of(MIRROR_MAKER, HERE, lambda: None)
+    found = flow_of(MIRROR_MAKER)
+    flow, groups = found.flow, found.groups
     assert flow.name == "east->west"
     assert flow.source.bootstrap_servers == "a1:9092,a2:9092"
     assert flow.source.security["sasl.mechanism"] == "PLAIN"
@@ -81,7 +81,7 @@ def test_further_settings_and_defaults() -> None:
     assert flow.provenance
     assert flow.max_bytes_per_second == 500_000
     assert flow.compression == "zstd"
-    assert (flow.start, flow.round_s, flow.sync_deletes) == ("latest", 2.0, True)
+    assert (flow.start, flow.sync_deletes) == ("latest", True)
     assert flow.target.name == "target"
     as_in_mirror_maker = {"source.consumer.auto.offset.reset": "latest"}
     assert flow_of({**SMALL, **as_in_mirror_maker}).flow.start == "latest"
@@ -107,7 +107,7 @@ def test_further_settings_and_defaults() -> None:
         ("enabled", "false", "stop the connector"),
         ("exactly.once.support", "disabled", "exactly once"),
         ("value.converter", "org.apache.kafka.connect.json.JsonConverter", "ByteArrayConverter"),
-        ("trigger", "10 seconds", "round.seconds"),
+        ("trigger", "10 seconds", "copied at once"),
         ("offset.lag.max", "0", "translated for every record"),
         ("topic.filter.class", "my.Filter", "Java classes"),
         ("transforms", "x", "can't be used here"),

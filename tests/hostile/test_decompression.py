@@ -29,7 +29,7 @@ def request(topic: str, partitions: list[int], records: bytes) -> ProduceRequest
 def test_a_partition_that_is_named_twice_is_refused(broker: BrokerProcess) -> None:
     with RawClient(broker.host, broker.port) as client, Onlooker(broker) as onlooker:
         create_topic(client, "t")
-        answer = client.ask(request("t", [0] * 10_000, bomb()), BY_NAME)
+        answer = client.ask(request("t", [0] * 5_000, bomb()), BY_NAME)
         errors = {each.error_code for each in answer.responses[0].partition_responses}
         assert errors == {ErrorCode.INVALID_REQUEST}
         assert stored(client, "t") == []

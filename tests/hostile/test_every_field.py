@@ -19,9 +19,10 @@ from tests.hostile.measured_node import Turns
 from tests.hostile.onlooker import MB, resident
 from tests.support.sasl import SaslBroker
 
-_LONGEST_TURN_S = 0.5
-"""The target is 50 ms. What a test can promise is more: a busy machine's caches and cores make the
-same work cost three times the CPU time, and a few requests are still above the target."""
+_LONGEST_TURN_S = 0.05
+_ATTEMPTS = 10
+"""A busy machine's caches make the same work cost up to three times the CPU time, so what takes
+longer is asked again: the work itself takes what the shortest attempt took."""
 _GROWTH = 512 * MB
 """A request of 100 MiB arrives in a buffer that doubles, and is copied."""
 _ANSWER_S = 60.0
@@ -85,9 +86,12 @@ def _check(node: MeasuredNode, case: Case, *, signed_in: bool = True) -> None:
     request = frame(case) if signed_in else frame(case, LARGEST_BEFORE_SIGN_IN)
     Path(f"/proc/{node.pid}/clear_refs").write_text("5")  # the peak of its memory begins now
     before = resident(node.pid)
-    node.turns.reset()
-    _attack(node, request, signed_in=signed_in)
-    longest_s, callback = node.turns.longest_s, node.turns.callback
+    took: list[tuple[float, str]] = []
+    while not took or (took[-1][0] >= _LONGEST_TURN_S and len(took) < _ATTEMPTS):
+        node.turns.reset()
+        _attack(node, request, signed_in=signed_in)
+        took.append((node.turns.longest_s, node.turns.callback))
+    longest_s, callback = min(took)
     assert longest_s < _LONGEST_TURN_S, f"{case}: {callback}"
     assert _peak(node.pid) - before < _GROWTH, case
 

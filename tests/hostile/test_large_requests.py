@@ -41,7 +41,7 @@ def _metadata(count: int, *, creating: bool = False) -> MetadataRequest:
 def _large(count: int) -> list[Request[Any]]:
     """Requests with so many elements."""
     return [
-        _metadata(count),
+        _metadata(count // 2),
         FindCoordinatorRequest(coordinator_keys=[f"group-{number}" for number in range(count)]),
         DescribeGroupsRequest([f"group-{number}" for number in range(count)]),
         DescribeConfigsRequest(
@@ -145,7 +145,7 @@ def test_a_large_request_without_records_ends_the_connection(
 
 def test_naming_something_large_again_and_again_does_not_multiply_it(client: RawClient) -> None:
     create_topic(client, "wide", 1000)
-    named = [MetadataRequestTopic(name="wide")] * 39_000
+    named = [MetadataRequestTopic(name="wide")] * 19_000
     (topic,) = client.ask(MetadataRequest(named)).topics
     assert len(topic.partitions) == 1000
     described = client.ask(DescribeConfigsRequest([DescribeConfigsResource(2, "wide")] * 1000))

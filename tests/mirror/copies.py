@@ -1,4 +1,4 @@
-"""Rounds of copies, and what is there afterwards; without Spark."""
+"""Copies for a moment, and what is there afterwards."""
 
 import asyncio
 
@@ -9,16 +9,15 @@ from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
-from barnabas.mirror.copy_round import CopyRound
+from barnabas.mirror.assigned_copies import AssignedCopies
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import ClusterEnd, Flow, Start
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.partition_copy import CopiedPartition
-from barnabas.mirror.round_report import STATE, ReportRow, RoundReport, report_of
-from barnabas.records.columns.schema import COLUMNS
 from barnabas.records.decode import decode_messages
 from barnabas.records.message import Message
 
-ROUND_S = 0.5
+COPY_S = 0.5
 Copied = tuple[int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 
 
@@ -29,8 +28,8 @@ def copy(
     *,
     start: Start = "earliest",
     until_idle: bool = True,
-) -> RoundReport:
-    """A round of a flow, and more of them until nothing is left to copy."""
+) -> CopyReport:
+    """Copy for a moment, and more often until nothing is left to copy."""
     copied = [
         CopiedPartition(
             TopicPartition(topic, index),
@@ -41,18 +40,27 @@ def copy(
         for index in range(partitions)
     ]
 
-    async def run() -> RoundReport:
-        rows: list[ReportRow] = []
+    async def run() -> CopyReport:
+        whole = CopyReport()
         async with flow.source.client() as source, flow.target.client() as target:
             for _ in range(60):
-                found = await CopyRound(source, target, flow, copied).run(ROUND_S)
-                rows = [each for each in rows if each.kind != STATE] + found
-                report = report_of(rows)
-                if not until_idle or (report.states and all(s.lag == 0 for s in report.states)):
-                    return report
-        raise AssertionError(report)
+                copies = AssignedCopies(source, target, flow, copied)
+                asyncio.get_running_loop().call_later(COPY_S, copies.end)
+                _add(whole, await copies.run(lambda report: _add(whole, report)))
+                if not until_idle or (whole.states and all(s.lag == 0 for s in whole.states)):
+                    return whole
+        raise AssertionError(whole)
 
     return asyncio.run(run())
+
+
+def _add(whole: CopyReport, report: CopyReport) -> None:
+    whole.recovered += report.recovered
+    whole.syncs += report.syncs
+    whole.states = report.states
+    whole.problems += report.problems
+    whole.records += report.records
+    whole.bytes += report.bytes
 
 
 def make_topic(end: ClusterEnd, topic: str, partitions: int = 1, **configs: str) -> None:
@@ -69,9 +77,7 @@ def records_of(end: ClusterEnd, topic: str) -> list[Copied]:
             found = (await cluster.topics([topic]))[topic]
             names = [TopicPartition(topic, each.partition) for each in found.partitions]
             bounds = await beginning_and_end(cluster, names, IsolationLevel.READ_COMMITTED)
-            reader = RangeReader(
-                cluster, [RecordRange(name, *bounds[name]) for name in names], COLUMNS
-            )
+            reader = RangeReader(cluster, [RecordRange(name, *bounds[name]) for name in names])
             messages = []
             while fetched := await reader.fetch():
                 for each in fetched:

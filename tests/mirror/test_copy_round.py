@@ -1,4 +1,4 @@
-"""Rounds of copies between two clusters."""
+"""Copies between two clusters."""
 
 import threading
 from contextlib import suppress
@@ -49,7 +49,7 @@ def test_records_arrive_as_they_are(flow: Flow, topic: str, compression: str) ->
     assert [(each.position, each.lag) for each in report.states] == [(250, 0), (250, 0)]
 
 
-def test_a_later_round_goes_on(flow: Flow, topic: str) -> None:
+def test_a_later_copy_goes_on(flow: Flow, topic: str) -> None:
     for begin in (0, 100, 200):
         send(flow.source, topic, range(begin, begin + 100))
         copy(flow, topic, 2)

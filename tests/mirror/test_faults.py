@@ -1,6 +1,6 @@
 """Mirrors between clusters that get hurt: every record arrives once, in order, and faults are told.
 
-Flows run as a driver would run them, without Spark.
+Flows run as `barnabas mirror run` runs them.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ import pytest
 
 from barnabas import Admin, Cluster, Consumer, Producer
 from barnabas.errors import BarnabasError
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
 from barnabas.mirror.operations.failback import complete, prepare, returning_flow
 from barnabas.mirror.operations.failover import failover
 from barnabas.mirror.operations.mirror_clients import connect
 from barnabas.mirror.operations.verify import verify
-from barnabas.mirror.round_report import RoundReport
 from tests.mirror.copies import copy, make_topic, records_of
 from tests.mirror.running_flow import RunningFlow
 from tests.support.wait import wait_until
@@ -36,7 +36,7 @@ class Problems:
     def __init__(self) -> None:
         self.found: set[str] = set()
 
-    def on_report(self, report: RoundReport) -> None:
+    def on_report(self, report: CopyReport) -> None:
         self.found |= set(report.problems)
 
 

@@ -1,13 +1,11 @@
 """`barnabas mirror run`, killed and started again; and what it refuses."""
 
-import secrets
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
-import psutil
 import pytest
 
 import barnabas
@@ -19,98 +17,97 @@ from tests.support.wait import LIMIT_S, wait_until
 Ends = tuple[ClusterEnd, ClusterEnd]
 BARNABAS = (sys.executable, "-m", "barnabas")
 
+_WITHOUT_EXTRAS = """
+import sys
+from importlib.machinery import PathFinder
+real = PathFinder.find_spec
+def find_spec(name, *rest):
+    return None if name.partition(".")[0] in ("numpy", "pyarrow", "pyspark") else real(name, *rest)
+PathFinder.find_spec = find_spec
+sys.argv[0] = "barnabas"
+from barnabas.cli.app import main
+main()
+"""
+"""As the base install is: a mirror needs no extra."""
+
 
 def start(ends: Ends, topic: str, folder: Path) -> subprocess.Popen[bytes]:
     a, b = ends
     return subprocess.Popen(
         [
-            *BARNABAS,
-            *("mirror", "run", "--topics", topic, "--master", "local[2]"),
+            *(sys.executable, "-c", _WITHOUT_EXTRAS, "mirror", "run", "--topics", topic),
             *("--from", f"{a.name}={a.bootstrap_servers}"),
-            *("--to", f"{b.name}={b.bootstrap_servers}"),
-            *("--checkpoints", str(folder / secrets.token_hex(4)), "--metrics-listener", "0"),
+            *("--to", f"{b.name}={b.bootstrap_servers}", "--metrics-listener", "0"),
         ],
         stderr=(folder / "stderr").open("ab"),
         start_new_session=True,
     )
 
 
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_a_killed_mirror_goes_on_without_its_checkpoint(
+@pytest.mark.timeout(600)
+def test_processes_share_a_flow_and_take_over_from_a_killed_one(
     ends: Ends, topic: str, tmp_path: Path
 ) -> None:
+    """Every record is there once and in order, although the processes are killed by turns."""
     a, b = ends
-    make_topic(a, topic, 2)
+    make_topic(a, topic, 4)
     there = f"{a.name}.{topic}"
     done = threading.Event()
 
     def produce() -> None:
         with barnabas.Producer(a.bootstrap_servers) as producer:
             for each in range(1_000_000):
-                producer.send(topic, b"%d" % each, partition=each % 2)
+                producer.send(topic, b"%d" % each, partition=each % 4)
                 if each % 200 == 0 and done.wait(0.05):
                     return
 
+    def shares() -> list[int]:
+        """How many partitions each process has."""
+        with barnabas.Admin(b.bootstrap_servers) as admin:
+            group = admin.describe_group(f"barnabas-mirror.{a.name}->{b.name}.members")
+            return sorted(
+                sum(place.topic == there for place in each.partitions) for each in group.members
+            )
+
     def copied() -> int:
         with barnabas.Admin(b.bootstrap_servers) as admin:
-            if there not in admin.topics():
-                return 0
-            return sum(admin.offsets(there).values())
+            return sum(admin.offsets(there).values()) if there in admin.topics() else 0
+
+    def said() -> str:
+        return (tmp_path / "stderr").read_text()
 
     producing = threading.Thread(target=produce)
     producing.start()
-    mirror = start(ends, topic, tmp_path)
+    mirrors = [start(ends, topic, tmp_path) for _ in range(2)]
     try:
+        wait_until(lambda: copied() > 500, said)
+        wait_until(lambda: shares() == [2, 2], said)
         for _ in range(2):
-            before = copied()
-            wait_until(lambda least=before: copied() > least + 500)
-            mirror.kill()
-            mirror.wait()
-            mirror = start(ends, topic, tmp_path)
+            killed = mirrors.pop(0)
+            killed.kill()
+            killed.wait()
+            wait_until(lambda: shares() == [4], said)
+            mirrors.append(start(ends, topic, tmp_path))
+            wait_until(lambda: shares() == [2, 2], said)
         done.set()
         producing.join()
         wanted = records_of(a, topic)
-        wait_until(lambda: len(records_of(b, there)) >= len(wanted))
+        wait_until(lambda: len(records_of(b, there)) >= len(wanted), said)
         assert records_of(b, there) == wanted
-        mirror.send_signal(signal.SIGINT)
-        assert mirror.wait(LIMIT_S) == 130
-        said = (tmp_path / "stderr").read_text()
-        assert "Traceback" not in said, said
-        assert "metrics at http://127.0.0.1:" in said
+        leaving, staying = mirrors
+        leaving.send_signal(signal.SIGTERM)
+        assert leaving.wait(LIMIT_S) == 143
+        wait_until(lambda: shares() == [4], said)
+        staying.send_signal(signal.SIGINT)
+        assert staying.wait(LIMIT_S) == 130
+        assert "Traceback" not in said(), said()
+        assert "metrics at http://127.0.0.1:" in said()
     finally:
         done.set()
         producing.join()
-        mirror.kill()
-        mirror.wait()
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_a_mirror_ends_with_its_spark(ends: Ends, topic: str, tmp_path: Path) -> None:
-    a, b = ends
-    make_topic(a, topic)
-    there = f"{a.name}.{topic}"
-    with barnabas.Producer(a.bootstrap_servers) as producer:
-        producer.send(topic, b"first")
-    mirror = start(ends, topic, tmp_path)
-    try:
-        with barnabas.Admin(b.bootstrap_servers) as admin:
-            wait_until(
-                lambda: there in admin.topics() and any(admin.offsets(there).values()),
-            )
-        below = psutil.Process(mirror.pid).children(recursive=True)
-        (java,) = [each for each in below if each.name() == "java"]
-        java.kill()
-        assert mirror.wait(LIMIT_S) == 1
-        said = (tmp_path / "stderr").read_text()
-        assert "error: the Spark process has ended, or was killed (see " in said
-        assert "Traceback" not in said, said
-        _, alive = psutil.wait_procs(below, 30)
-        assert alive == []
-    finally:
-        mirror.kill()
-        mirror.wait()
+        for each in mirrors:
+            each.kill()
+            each.wait()
 
 
 def refused(*options: str) -> str:
@@ -176,28 +173,3 @@ def test_clusters_without_a_name_are_called_by_their_id(ends: Ends, tmp_path: Pa
     config = tmp_path / "a.properties"
     config.write_text(f"bootstrap.servers={a.bootstrap_servers}\nsecurity.protocol=PLAINTEXT\n")
     assert cluster_of("--from", "east", config).name == "east"
-
-
-_WITHOUT_SPARK = """
-import sys
-from importlib.machinery import PathFinder
-real = PathFinder.find_spec
-def find_spec(name, *rest):
-    return None if name.partition(".")[0] in ("pyarrow", "pyspark") else real(name, *rest)
-PathFinder.find_spec = find_spec
-sys.argv[0] = "barnabas"
-from barnabas.cli.app import main
-main()
-"""
-
-
-def test_without_spark_the_extra_is_named() -> None:
-    arguments = ["mirror", "run", "--from", "a=localhost:1", "--to", "b=localhost:2"]
-    done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT_SPARK, *arguments, "--topics", "orders"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "pip install 'barnabas[spark]'" in done.stderr

@@ -14,11 +14,11 @@ import pytest
 import barnabas
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.mirror import copy_round
-from barnabas.mirror.copy_round import CopyRound
+from barnabas.mirror import assigned_copies
+from barnabas.mirror.assigned_copies import AssignedCopies
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
 from barnabas.mirror.partition_copy import CopiedPartition
-from barnabas.mirror.round_report import RoundReport, report_of
 from barnabas.mirror.write_budget import WriteBudget
 from tests.mirror.copies import make_topic, records_of
 from tests.support.slow_link import SlowLink, slow_link
@@ -58,25 +58,26 @@ def send(end: ClusterEnd, topic: str, count: int, partitions: int = 1) -> None:
 
 async def copy_over(
     link: SlowLink, flow: Flow, topic: str, *, breaks: int = 0, partitions: int = 1
-) -> list[RoundReport]:
+) -> list[CopyReport]:
     """Copy all, and break the link so many times meanwhile; the reports of every second."""
     names = [TopicPartition(topic, each) for each in range(partitions)]
-    reports: list[RoundReport] = []
+    reports: list[CopyReport] = []
     distant = ClusterClient(flow.target.bootstrap_servers, environment=link.environment)
     async with flow.source.client() as source, distant as target:
 
-        async def hear(rows: list) -> bool:
+        def hear(report: CopyReport) -> None:
             nonlocal breaks
             if breaks:
                 breaks -= 1
                 link.break_connections()
-                return True
-            reports.append(report_of(rows))
-            states = reports[-1].states
-            return not (states and all(each.lag == 0 for each in states))
+                return
+            reports.append(report)
+            if report.states and all(each.lag == 0 for each in report.states):
+                copies.end()
 
         copied = [CopiedPartition(each, each) for each in names]
-        await CopyRound(source, target, flow, copied).run(300, hear)
+        copies = AssignedCopies(source, target, flow, copied)
+        await copies.run(hear)
     return reports
 
 
@@ -107,14 +108,14 @@ def test_a_link_of_100_kb_a_second_carries_everything_once(
     With a budget for all of them transactions are small, and none times out.
     """
     budgets: list[WatchedBudget] = []
-    monkeypatch.setattr(copy_round, "WriteBudget", partial(WatchedBudget, budgets))
+    monkeypatch.setattr(assigned_copies, "WriteBudget", partial(WatchedBudget, budgets))
     flow = Flow(*ends, names=Names.IDENTITY)
     for each in ends:
         make_topic(each, topic, 4)
     send(ends[0], topic, 80, 4)
     size = sum(len(value or b"") for _, _, _, value, _ in records_of(ends[0], topic))
 
-    async def run() -> tuple[list[RoundReport], SlowLink]:
+    async def run() -> tuple[list[CopyReport], SlowLink]:
         async with slow_link(DELAY_S, SLOW_RATE, LOSS) as link:
             return await copy_over(link, flow, topic, partitions=4), link
 

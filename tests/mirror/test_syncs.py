@@ -1,8 +1,7 @@
-"""Syncs, and the rows that they travel in."""
+"""Syncs, and positions."""
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.mirror.positions import SourcePosition, position_of
-from barnabas.mirror.round_report import PROBLEM, STATE, ReportRow, report_of, sync_rows
 from barnabas.mirror.syncs import OffsetSync, merged
 
 HERE, THERE = TopicPartition("orders", 0), TopicPartition("A.orders", 0)
@@ -17,16 +16,6 @@ def test_neighbours_are_merged() -> None:
         sync(0, 10, 7),
         sync(7, 18, 1),
     ]
-
-
-def test_reports_come_back_from_rows() -> None:
-    syncs = [sync(0, 10, 5), sync(5, 17, 2)]
-    state = ReportRow(STATE, "orders", "A.orders", 0, upstream=7, records=3)
-    report = report_of([*sync_rows(syncs), state, ReportRow(PROBLEM, message="oh")])
-    assert report.syncs == syncs
-    assert report.records == 7
-    assert (report.states[0].position, report.states[0].lag) == (7, 3)
-    assert report.problems == ["oh"]
 
 
 def test_a_position_says_of_which_topic_it_is() -> None:

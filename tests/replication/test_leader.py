@@ -227,3 +227,36 @@ def test_who_was_removed_by_the_controller_has_to_catch_up_to_join_again() -> No
     assert state.high_watermark(12, 12, 104) == 12
     fetch(state, 3, 12, 12, now_ms=105)
     assert state.can_join(3, 12, 12, 105)
+
+
+def test_a_follower_that_has_missed_removed_deletions_copies_all_again() -> None:
+    state = leading(1, 2)
+    assert state.must_start_over(3, 5, 0, 8), "it may have what a removed tombstone deleted"
+    assert not state.must_start_over(3, 8, 0, 8)
+    assert not state.must_start_over(3, 5, 5, 8), "the leader's log starts there"
+    assert not state.must_start_over(2, 5, 0, 8), "who is in sync has the tombstones"
+    assert not state.must_start_over(9, 5, 0, 8)
+
+
+def test_a_follower_that_has_begun_again_is_sent_what_is_left() -> None:
+    state = leading(1, 2)
+    assert not state.must_start_over(3, 0, 0, 8)
+    fetch(state, 3, 0, 20)
+    assert not state.must_start_over(3, 4, 0, 8)
+    fetch(state, 3, 4, 20)
+    assert state.must_start_over(3, 3, 0, 8), "it has lost records since, and not those before"
+    assert state.must_start_over(3, 5, 0, 9), "the leader has removed more since"
+    assert not state.must_start_over(3, 9, 0, 9)
+
+
+def test_deletions_stay_until_all_live_followers_have_them() -> None:
+    epochs: dict[int, int | None] = dict(EPOCHS)
+    state = leading(1, 2, epochs=epochs)
+    assert state.lowest_end == -1
+    fetch(state, 2, 20, 20)
+    fetch(state, 3, 4, 20)
+    assert state.lowest_end == 4
+    epochs[3] = None
+    assert state.lowest_end == 20
+    epochs[2] = None
+    assert state.lowest_end > 2**60

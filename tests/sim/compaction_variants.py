@@ -3,9 +3,13 @@
 from typing import Any
 from unittest.mock import patch
 
+from barnabas.broker.follower import follower_log
+from barnabas.log import Log
 from barnabas.log.compaction.log_compaction import LogCompaction
 from barnabas.log.compaction.plan import Plan, plan
 from barnabas.log.compaction.retained import Retained
+from barnabas.log.offset_assignment import Batches
+from barnabas.log.recovery.recovery import Recovery
 from barnabas.log.recovery.segment_loader import SegmentLoader
 from barnabas.sim import run
 from tests.sim.variant import Variant
@@ -30,10 +34,18 @@ original_retained = Retained.__init__
 
 def _only_headers(self: SegmentLoader, *arguments: Any, **options: Any) -> None:
     original_loader(self, *arguments, **options)
-    self._known_epochs = []
+    self.known_epochs = []
 
 
 original_loader = SegmentLoader.__init__
+
+
+def _learns_only_from_batches(_log: Log, _batches: Batches) -> bool:
+    return False
+
+
+def _forgets_what_is_lost(self: Recovery) -> None:
+    pass
 
 
 VARIANTS: dict[str, Variant] = {
@@ -45,5 +57,12 @@ VARIANTS: dict[str, Variant] = {
     ),
     "let epochs begin at the first batch that compaction has left": _variant(
         patch.object(SegmentLoader, "__init__", _only_headers)
+    ),
+    "learn from fetched batches alone where epochs began": _variant(
+        patch.object(follower_log, "_begins_epoch_behind_gap", _learns_only_from_batches),
+        emphasis="damage",
+    ),
+    "forget lost records where a compaction is about to begin": _variant(
+        patch.object(Recovery, "_keep_lost", _forgets_what_is_lost), emphasis="damage"
     ),
 }

@@ -2,6 +2,7 @@
 
     NAME                   try the pinned seed and the two after it, as the tests do
     NAME --search          try many seeds
+    NAME --shrink          reduce the first of these that shows it to what it takes
     NAME --unbroken        run the schedule of this rule, with the rule kept
     --repin                search for every rule whose pinned seed does not show it, and write
                            the seeds that do to `pinned_seeds.json`
@@ -25,6 +26,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from barnabas.sim.run import Stuck, Violation, run_seed
+from barnabas.sim.shrink import report, shrink
 from tests.sim.variants import VARIANTS, broken
 
 MOST_SEEDS = 400
@@ -87,11 +89,27 @@ def _repin() -> int:
     return len(VARIANTS) - len(pins)
 
 
+def _shrink(name: str) -> int:
+    _, emphasis, schedule = VARIANTS[name]
+    if schedule is not None:
+        print("it has a schedule of its own, with no more faults than it takes")
+        return 1
+    with broken(name):
+        for seed in tried_seeds(name):
+            shrinker = shrink(seed, emphasis)
+            if shrinker is not None:
+                print(report(seed, emphasis, shrinker))
+                return 0
+    print("no seed fails")
+    return 1
+
+
 def _main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.find_violation")
     parser.add_argument("name", nargs="?", choices=VARIANTS, metavar="NAME", help="A broken rule")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--search", action="store_true", help="Try many seeds")
+    mode.add_argument("--shrink", action="store_true", help="Reduce a run that shows it")
     mode.add_argument("--unbroken", action="store_true", help="Run its schedule, the rule kept")
     mode.add_argument("--repin", action="store_true", help="Write seeds that show every rule")
     chosen = parser.parse_args()
@@ -101,6 +119,8 @@ def _main() -> int:
         return _repin()
     if chosen.name is None:
         parser.error("NAME or --repin is required")
+    if chosen.shrink:
+        return _shrink(chosen.name)
     seeds = range(MOST_SEEDS) if chosen.search else tried_seeds(chosen.name)
     found = find(chosen.name, seeds, unbroken=chosen.unbroken)
     if found is not None:

@@ -63,7 +63,7 @@ class ForkServer:
 
 def _serve() -> None:
     import tests.sim.variants  # noqa: F401 - and with it the simulator
-    from barnabas.sim.garbage import freeze
+    from barnabas.sim.forks import freeze
 
     freeze()
     for line in sys.stdin:

@@ -183,8 +183,9 @@ class Queue(Client):
 
         A job is accepted when its handler returns, unless the handler released or rejected it. If
         the handler raises, the error is logged, and the job is delivered again after
-        `retry_delay_s` or becomes a dead letter. After Ctrl-C, running jobs have `stop_timeout_s`
-        to finish.
+        `retry_delay_s` or becomes a dead letter. After Ctrl-C or SIGTERM, running jobs have
+        `stop_timeout_s` to finish; after SIGTERM this returns as after `stop`, unless the program
+        handles that signal itself.
         """
         check_at_least(1, concurrency=concurrency)
         check_at_least(0, stop_timeout_s=stop_timeout_s)

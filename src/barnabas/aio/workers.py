@@ -1,7 +1,10 @@
 """Several workers of one queue at a time, as tasks. `sync/workers.py` has the same for threads."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 
 async def run_workers(
@@ -12,20 +15,47 @@ async def run_workers(
 ) -> None:
     """Run `work` so many times at once, until all have ended, and raise what one has raised.
 
-    If one raises, or this is cancelled, `stop` is called and the others have `stop_timeout_s` to
-    end; then they are cancelled.
+    If one raises, or this is cancelled, or SIGTERM comes, `stop` is called and the others have
+    `stop_timeout_s` to end; then they are cancelled.
     """
     tasks = [asyncio.ensure_future(work()) for _ in range(count)]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-    finally:
-        stop()
+    all_done = asyncio.gather(*tasks)
+    with _termination() as terminated:
+        ends: list[asyncio.Future[Any]] = [all_done, terminated]
         try:
-            await asyncio.wait(tasks, timeout=stop_timeout_s)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
+            stop()
+            try:
+                await asyncio.wait(tasks, timeout=stop_timeout_s)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                results = await asyncio.gather(*tasks, all_done, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
             raise result
+
+
+@contextmanager
+def _termination() -> "Iterator[asyncio.Future[None]]":
+    """Done when SIGTERM comes, unless the program handles that itself."""
+    loop = asyncio.get_running_loop()
+    terminated = loop.create_future()
+
+    def end() -> None:
+        if not terminated.done():
+            terminated.set_result(None)
+
+    follows = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if follows:
+        try:
+            loop.add_signal_handler(signal.SIGTERM, end)
+        except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread; Windows
+            follows = False
+    try:
+        yield terminated
+    finally:
+        terminated.cancel()
+        if follows:
+            loop.remove_signal_handler(signal.SIGTERM)

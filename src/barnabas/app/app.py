@@ -19,6 +19,7 @@ from barnabas.app.serving import AppPages, metrics_of
 from barnabas.app.timers import Timer
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.sent_record import Delivery
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from barnabas.app.testing import TestRun
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+GRACE_S = 20.0
+"""Kubernetes kills after 30 seconds, and leaving the groups takes a moment."""
 Lifespan = Callable[["App"], AbstractAsyncContextManager[Any]]
 
 
@@ -188,15 +192,21 @@ class App:
 
     # -- running -------------------------------------------------------------------------------
 
-    def run(self, *, http: tuple[str, int] | None = None) -> None:
+    def run(self, *, http: tuple[str, int] | None = None, grace_s: float | None = GRACE_S) -> None:
         """Run until Ctrl-C or SIGTERM, and finish the records being handled."""
-        asyncio.run(self.serve(http=http))
+        asyncio.run(self.serve(http=http, grace_s=grace_s))
 
-    async def serve(self, *, http: tuple[str, int] | None = None) -> None:
+    async def serve(
+        self, *, http: tuple[str, int] | None = None, grace_s: float | None = GRACE_S
+    ) -> None:
         """Like `run`, in an event loop that is already running.
 
-        `http` is a host and a port for `/livez`, `/readyz` and `/metrics`.
+        - `http`: a host and a port for `/livez`, `/readyz` and `/metrics`.
+        - `grace_s`: how long records that are being handled may take at the end. Those that take
+          longer are cancelled, and come again. None: as long as they take.
         """
+        if grace_s is not None:
+            check_at_least(0, grace_s=grace_s)
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
@@ -207,7 +217,7 @@ class App:
         try:
             if http is not None:
                 await pages.start(*http)
-            async with self._opened() as running:  # whose end no signal cuts short
+            async with self._opened(grace_s) as running:  # whose end no signal cuts short
                 await _run_until(stop, running)
         finally:
             await pages.close()
@@ -226,7 +236,7 @@ class App:
             yield running
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Running]:
+    async def _opened(self, grace_s: float | None = None) -> AsyncIterator[Running]:
         """To be started; stopped at the end, also if the start fails."""
         if self._running is not None:
             raise InvalidArgument("this application is already running")
@@ -238,7 +248,7 @@ class App:
             yield running
         finally:
             try:
-                await running.stop()
+                await running.stop(grace_s)
             finally:
                 self._running = None
 

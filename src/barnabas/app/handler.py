@@ -45,9 +45,7 @@ class Handler:
         self._take_topic(self.invocation.parameters.sent_to)
         if self.share:
             self._check_share()
-        for name, least in (("concurrency", 1), ("max_batch", 1)):
-            if getattr(self, name) < least:
-                raise InvalidArgument(f"handler {self.name}: {name} is at least {least}")
+        self._check_numbers()
         if takes is not Takes.RECORD and self.concurrency > 1:
             raise InvalidArgument(f"handler {self.name}: batches are handled one at a time")
         if takes is not Takes.RECORD and self.policy.topics:
@@ -64,8 +62,6 @@ class Handler:
                 f"handler {self.name}: retry_topics are read outside of the transactions of "
                 "exactly_once=True; use retries, or dead_letters, or leave exactly_once out"
             )
-        if self.transaction_timeout_s <= 0:
-            raise InvalidArgument(f"handler {self.name}: transaction_timeout_s is more than 0")
         if self.exactly_once and self.policy.blocking_s > self.transaction_timeout_s / 2:
             raise InvalidArgument(
                 f"handler {self.name}: the pauses between {self.policy.retries + 1} attempts take "
@@ -80,6 +76,23 @@ class Handler:
         if self.on_failure not in ("stop", "skip"):
             raise InvalidArgument(f'on_failure={self.on_failure!r}: it is "stop" or "skip"')
         self.results = self._results()
+
+    def _check_numbers(self) -> None:
+        for name, least in (("concurrency", 1), ("max_batch", 1)):
+            given = getattr(self, name)
+            if isinstance(given, bool) or not isinstance(given, int):
+                raise InvalidArgument(
+                    f"handler {self.name}: {name}={given!r}: write a number, such as {name}=8"
+                )
+            if given < least:
+                raise InvalidArgument(f"handler {self.name}: {name} is at least {least}")
+        if not isinstance(self.transaction_timeout_s, int | float):
+            raise InvalidArgument(
+                f"handler {self.name}: transaction_timeout_s={self.transaction_timeout_s!r}: write "
+                "a number of seconds, such as transaction_timeout_s=60"
+            )
+        if self.transaction_timeout_s <= 0:
+            raise InvalidArgument(f"handler {self.name}: transaction_timeout_s is more than 0")
 
     def _take_topic(self, sent_to: str | None) -> None:
         if sent_to is None:

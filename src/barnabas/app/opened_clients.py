@@ -12,6 +12,9 @@ from barnabas.app.handler import Handler
 from barnabas.app.ports import Connections, Jobs, Sink, Source
 from barnabas.errors import BarnabasError
 
+HANDLER_THREADS = "barnabas-app-"
+"""How the names of threads begin that call plain functions."""
+
 
 class OpenedClients:
     """Of all handlers. `in_threads` is false in tests, where functions run in the loop."""
@@ -52,7 +55,7 @@ class OpenedClients:
         """The threads of a plain function; None for a coroutine function, and in tests."""
         if not self._in_threads or handler.invocation.is_async:
             return None
-        executor = ThreadPoolExecutor(handler.concurrency, f"barnabas-app-{handler.name}")
+        executor = ThreadPoolExecutor(handler.concurrency, f"{HANDLER_THREADS}{handler.name}")
         self._executors.append(executor)
         return executor
 

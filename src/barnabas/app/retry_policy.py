@@ -72,6 +72,10 @@ def retry_policy(
         pauses = tuple(seconds(each, "backoff") for each in backoff)
     elif backoff != "exponential":
         pauses = (seconds(backoff, "backoff"),)  # type: ignore[arg-type]
+    if isinstance(retry_topics, str):
+        raise InvalidArgument(
+            f"retry_topics={retry_topics!r}: write a list, such as retry_topics=[{retry_topics!r}]"
+        )
     topics = tuple(seconds(each, "retry_topics") for each in retry_topics)
     if len(set(topics)) < len(topics):
         raise InvalidArgument(f"retry_topics={list(retry_topics)!r}: each pause has one topic")

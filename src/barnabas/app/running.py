@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
@@ -140,9 +141,13 @@ class Running:
         ended = (each for each in self._tasks if each.done() and not each.cancelled())
         return next((each.exception() for each in ended), None)
 
-    async def stop(self) -> None:
-        """Finish what is being handled, commit, and leave. Raises what a handler has failed by."""
+    async def stop(self, grace_s: float | None = None) -> None:
+        """Finish what is being handled, commit, and leave. Raises what a handler has failed by.
+
+        What takes longer than `grace_s` is cancelled, and comes again, to whoever is left.
+        """
         self.is_ready = False
+        deadline = None if grace_s is None else monotonic() + grace_s
         self._is_stopping = True
         for task in self._timers:
             task.cancel()
@@ -152,6 +157,7 @@ class Running:
                 if isinstance(source, WholeTopic) is is_whole:
                     runner.stop()
             tasks = [each for each in self._tasks if (each in self._whole_tasks) is is_whole]
+            await self._cancel_late(tasks, deadline)
             results += await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*self._timers, return_exceptions=True)
         failures = [each for each in results if isinstance(each, Exception)]
@@ -159,6 +165,19 @@ class Running:
         await self._resolver.stack.aclose()
         if failures:
             raise failures[0]
+
+    async def _cancel_late(self, tasks: list[asyncio.Task[None]], deadline: float | None) -> None:
+        """Cancel what has not ended by then."""
+        if deadline is None or not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=max(0.0, deadline - monotonic()))
+        if late:
+            _log.warning(
+                "records that are being handled take longer than the grace period: they are "
+                "cancelled, and come again"
+            )
+        for task in late:
+            task.cancel()
 
     # -- one handler ---------------------------------------------------------------------------
 

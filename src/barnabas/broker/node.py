@@ -55,6 +55,7 @@ from barnabas.broker.replica.topic_traffic import TopicTraffic
 from barnabas.broker.runtime.node_threads import NodeThreads
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.broker.share.group_states import GroupStates
+from barnabas.broker.share.member_connections import MemberConnections
 from barnabas.broker.share.share_partitions import SharePartitions
 from barnabas.broker.share.share_sessions import ShareSession, ShareSessions
 from barnabas.broker.share.share_settings import ShareSettingsReader
@@ -66,6 +67,7 @@ from barnabas.log import DataDirectory, OffsetOutOfRange, StorageError
 from barnabas.metadata.features import FeatureRanges
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.raft import RaftConfig
+from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 
 _DISCONNECT_MARGIN_MS = 50
@@ -328,6 +330,12 @@ class Node:
             self._share_session_ended,
             self.share_partitions.group_left,
         )
+        self.share_member_connections = MemberConnections(
+            loop,
+            lambda: config.shares.disconnect_grace_ms,
+            self.share_sessions.has,
+            self._share_member_lost,
+        )
         self.marker_appends.on_marker += [
             self.transaction_verification.transaction_ended,
             self.groups.transaction_ended,
@@ -420,6 +428,12 @@ class Node:
         self.lifecycle.wake()
 
     # -- share groups ------------------------------------------------------------------------------
+
+    def _share_member_lost(self, group_id: str, member_id: str) -> None:
+        """A member's connection to the coordinator of its group broke, and it did not come back."""
+        shard = self.groups.find(group_id)
+        if not isinstance(shard, ErrorCode):
+            shard.carry_out(shard.groups.share.disconnected(group_id, member_id, shard.now_ms()))
 
     def _share_session_ended(self, session: ShareSession) -> None:
         for each in self.share_partitions.of_group(session.group_id):

@@ -1,5 +1,6 @@
 """The route table: every API that is served, in which versions, by which handler."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from barnabas.broker.handlers import (
@@ -76,6 +77,7 @@ from barnabas.broker.handlers import node_only_requests as peers_only
 from barnabas.broker.net.dispatcher import Route
 from barnabas.broker.node import Node
 from barnabas.broker.runtime.release import Release
+from barnabas.broker.runtime.request_parts import parts
 from barnabas.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
@@ -166,181 +168,211 @@ from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 _RECORDS_BYTES = 2**31
 """For requests with records, which `socket.request.max.bytes` already limits."""
-_PRODUCED = 20_000
-"""Array elements in a Produce request, which is decoded on the event loop: ten thousand topics with
-a partition each. A producer's request of a megabyte has room for fewer batches."""
+_PRODUCED = 6_000
+"""Array elements in a Produce request, which is decoded and handled at once: three thousand topics
+with a partition each, or six thousand partitions of one."""
 _OF_MANY_PARTITIONS = 1_000_000
 """Array elements in requests in which a node reports all of its partitions."""
 
 _USERS = 5_000
 """Users whose credentials one request changes, in one decision of the controller."""
-_QUOTAS = 15_000
-"""Array elements in a change of quotas, which has three for each client and is one decision."""
+_MEMBERS = 5_000
+"""Members that leave a group with one request, in one decision."""
+_AT_ONCE = 10_000
+"""Array elements of a request that is decided as a whole, or that may be for a single resource."""
+_LISTED = 20_000
+"""Array elements of a request that is looked up or verified as a whole: topics in Metadata, offsets
+in a transaction."""
 _FEW = 1_000
 """Array elements and tagged fields of a request that names a handful of things, or that strangers
 may send: those who have not signed in must not keep the event loop busy."""
 
+_PARTITIONS_OF_TOPICS = parts("topics=topics/partitions=partitions")
+_FETCHED_OFFSETS = parts(
+    "groups:group_id=groups/topics=topics/partition_indexes=partitions",
+    "topics=topics/partition_indexes=partitions",
+)
+_RESOURCES = parts("resources=responses")
+_DELETED_TOPICS = parts("topics=responses", "topic_names=responses")
+_ELECTIONS = parts("topic_partitions=replica_election_results/partitions=partition_result")
+_REASSIGNMENTS = parts("topics=responses/partitions=partitions")
 
-def routes(release: Release | None = None) -> list[Route[Node]]:
+
+def routes(release: Release | None = None) -> Sequence[Route[Node]]:
     """All routes, as `release` serves them; ApiVersions answers from the same list."""
-    table: list[Route[Node]] = [
-        Route(
-            ProduceRequest,
-            produce.handle,
-            produce_single.handle,
-            max_bytes=_RECORDS_BYTES,
-            max_elements=_PRODUCED,
-            has_records=True,
-        ),
-        Route(
-            FetchRequest,
-            fetch.handle,
-            max_peer_elements=_OF_MANY_PARTITIONS,
-            peers_only=peers_only.FETCH,
-        ),
-        Route(ListOffsetsRequest, list_offsets.handle),
-        Route(MetadataRequest, metadata.handle),
-        Route(OffsetCommitRequest, offset_commit.handle),
-        Route(OffsetFetchRequest, offset_fetch.handle),
-        Route(FindCoordinatorRequest, find_coordinator.handle),
-        Route(JoinGroupRequest, join_group.handle, max_elements=_FEW),
-        Route(HeartbeatRequest, heartbeat.handle),
-        Route(LeaveGroupRequest, leave_group.handle),
-        Route(SyncGroupRequest, sync_group.handle),
-        Route(DescribeGroupsRequest, describe_groups.handle),
-        Route(ListGroupsRequest, list_groups.handle, max_elements=_FEW),
-        Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
-        Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
-        Route(CreateTopicsRequest, for_controller.handle),
-        Route(DeleteTopicsRequest, for_controller.handle),
-        Route(DeleteRecordsRequest, delete_records.handle),
-        Route(InitProducerIdRequest, init_producer_id.handle),
-        Route(TxnOffsetCommitRequest, txn_offset_commit.handle),
-        Route(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
-        Route(DescribeConfigsRequest, describe_configs.handle),
-        Route(AlterConfigsRequest, for_controller.handle),
-        Route(IncrementalAlterConfigsRequest, alter_broker_loggers.handle),
-        Route(DescribeLogDirsRequest, describe_log_dirs.handle),
-        Route(DescribeAclsRequest, describe_acls.handle),
-        Route(CreateAclsRequest, for_controller.handle),
-        Route(DeleteAclsRequest, for_controller.handle),
-        Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
-        Route(AlterClientQuotasRequest, for_controller.handle, max_elements=_QUOTAS),
-        Route(ListConfigResourcesRequest, list_config_resources.handle, max_elements=_FEW),
-        Route(GetTelemetrySubscriptionsRequest, get_telemetry_subscriptions.handle),
-        Route(PushTelemetryRequest, push_telemetry.handle),
-        Route(UpdateFeaturesRequest, update_features.handle, max_elements=_FEW),
-        Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
-        Route(AlterUserScramCredentialsRequest, for_controller.handle, max_elements=_USERS),
-        Route(CreateDelegationTokenRequest, delegation_tokens.handle),
-        Route(RenewDelegationTokenRequest, delegation_tokens.handle),
-        Route(ExpireDelegationTokenRequest, delegation_tokens.handle),
-        Route(DescribeDelegationTokenRequest, describe_delegation_token.handle),
-        Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle),
-        Route(CreatePartitionsRequest, for_controller.handle),
-        Route(DeleteGroupsRequest, delete_groups.handle),
-        Route(OffsetDeleteRequest, offset_delete.handle),
-        Route(DescribeClusterRequest, describe_cluster.handle, max_elements=_FEW),
-        Route(DescribeProducersRequest, describe_producers.handle),
-        Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
-        Route(VoteRequest, vote.handle, max_elements=_FEW, peers_only=peers_only.CANDIDATE),
-        Route(
-            BeginQuorumEpochRequest,
-            begin_quorum_epoch.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.NEW_LEADER,
-        ),
-        Route(
-            EndQuorumEpochRequest,
-            end_quorum_epoch.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.FORMER_LEADER,
-        ),
-        Route(
-            FetchSnapshotRequest,
-            fetch_snapshot.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.REPLICA,
-        ),
-        Route(DescribeQuorumRequest, describe_quorum.handle, max_elements=_FEW),
-        Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
-        Route(
-            AddPartitionsToTxnRequest,
-            add_partitions_to_txn.handle,
-            peers_only=peers_only.TRANSACTIONS,
-        ),
-        Route(DescribeTransactionsRequest, describe_transactions.handle),
-        Route(EndTxnRequest, end_txn.handle),
-        Route(ListTransactionsRequest, list_transactions.handle),
-        Route(
-            WriteTxnMarkersRequest,
-            write_txn_markers.handle,
-            max_peer_elements=_OF_MANY_PARTITIONS,
-            peers_only=peers_only.MARKERS,
-        ),
-        Route(SaslHandshakeRequest, sasl_handshake.handle, max_elements=_FEW),
-        Route(SaslAuthenticateRequest, sasl_authenticate.handle, max_elements=_FEW),
-        Route(AddRaftVoterRequest, add_raft_voter.handle, max_elements=_FEW),
-        Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
-        Route(
-            AlterPartitionRequest,
-            for_controller.handle,
-            max_peer_elements=_OF_MANY_PARTITIONS,
-            peers_only=peers_only.BROKER,
-        ),
-        Route(BrokerRegistrationRequest, for_controller.handle, peers_only=peers_only.BROKER),
-        Route(BrokerHeartbeatRequest, for_controller.handle, peers_only=peers_only.BROKER),
-        Route(UnregisterBrokerRequest, for_controller.handle),
-        Route(AllocateProducerIdsRequest, for_controller.handle, peers_only=peers_only.BROKER),
-        Route(AssignReplicasToDirsRequest, for_controller.handle, peers_only=peers_only.BROKER),
-        Route(ShareGroupHeartbeatRequest, share_group_heartbeat.handle),
-        Route(ShareGroupDescribeRequest, share_group_describe.handle),
-        Route(ShareFetchRequest, share_fetch.handle),
-        Route(ShareAcknowledgeRequest, share_acknowledge.handle),
-        Route(
-            InitializeShareGroupStateRequest,
-            initialize_share_group_state.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.SHARE_STATE,
-        ),
-        Route(
-            ReadShareGroupStateRequest,
-            read_share_group_state.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.SHARE_STATE,
-        ),
-        Route(
-            WriteShareGroupStateRequest,
-            write_share_group_state.handle,
-            max_elements=_FEW,
-            max_peer_elements=_OF_MANY_PARTITIONS,
-            peers_only=peers_only.SHARE_STATE,
-        ),
-        Route(
-            DeleteShareGroupStateRequest,
-            delete_share_group_state.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.SHARE_STATE,
-        ),
-        Route(
-            ReadShareGroupStateSummaryRequest,
-            read_share_group_state_summary.handle,
-            max_elements=_FEW,
-            peers_only=peers_only.SHARE_STATE,
-        ),
-        Route(DescribeShareGroupOffsetsRequest, describe_share_group_offsets.handle),
-        Route(AlterShareGroupOffsetsRequest, alter_share_group_offsets.handle),
-        Route(DeleteShareGroupOffsetsRequest, delete_share_group_offsets.handle),
-        Route(EnvelopeRequest, envelope.handle, peers_only=peers_only.ENVELOPE),
-        Route(ElectLeadersRequest, for_controller.handle),
-        Route(AlterPartitionReassignmentsRequest, for_controller.handle),
-        Route(ListPartitionReassignmentsRequest, for_controller.handle),
-    ]
-    if release is not None and release.newest_versions:
-        newest = release.newest_version
-        table = [
-            replace(each, newest_version=newest(each.api_key, each.max_version)) for each in table
-        ]
+    if release is None or not release.newest_versions:
+        return _ROUTES
+    newest = release.newest_version
+    return _with_api_versions(
+        [replace(each, newest_version=newest(each.api_key, each.max_version)) for each in _TABLE]
+    )
+
+
+def _with_api_versions(table: Sequence[Route[Node]]) -> Sequence[Route[Node]]:
     own: Route[Node] = Route(ApiVersionsRequest, lambda *_: None)
     handle = api_versions.handler([*table, own])
-    return [*table, Route(ApiVersionsRequest, handle, max_elements=_FEW)]
+    return (*table, Route(ApiVersionsRequest, handle, max_elements=_FEW))
+
+
+_TABLE: Sequence[Route[Node]] = (
+    Route(
+        ProduceRequest,
+        produce.handle,
+        produce_single.handle,
+        max_bytes=_RECORDS_BYTES,
+        max_elements=_PRODUCED,
+        has_records=True,
+    ),
+    Route(
+        FetchRequest,
+        fetch.handle,
+        max_peer_elements=_OF_MANY_PARTITIONS,
+        peers_only=peers_only.FETCH,
+    ),
+    Route(ListOffsetsRequest, list_offsets.handle),
+    Route(MetadataRequest, metadata.handle, max_elements=_LISTED),
+    Route(OffsetCommitRequest, offset_commit.handle, parts=_PARTITIONS_OF_TOPICS),
+    Route(OffsetFetchRequest, offset_fetch.handle, parts=_FETCHED_OFFSETS),
+    Route(FindCoordinatorRequest, find_coordinator.handle),
+    Route(JoinGroupRequest, join_group.handle, max_elements=_FEW),
+    Route(HeartbeatRequest, heartbeat.handle),
+    Route(LeaveGroupRequest, leave_group.handle, max_elements=_MEMBERS),
+    Route(SyncGroupRequest, sync_group.handle),
+    Route(DescribeGroupsRequest, describe_groups.handle),
+    Route(ListGroupsRequest, list_groups.handle, max_elements=_FEW),
+    Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
+    Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
+    Route(CreateTopicsRequest, for_controller.handle),
+    Route(DeleteTopicsRequest, for_controller.handle, parts=_DELETED_TOPICS),
+    Route(DeleteRecordsRequest, delete_records.handle, parts=_PARTITIONS_OF_TOPICS),
+    Route(InitProducerIdRequest, init_producer_id.handle),
+    Route(TxnOffsetCommitRequest, txn_offset_commit.handle, max_elements=_LISTED),
+    Route(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
+    Route(DescribeConfigsRequest, describe_configs.handle),
+    Route(AlterConfigsRequest, for_controller.handle, max_elements=_AT_ONCE, parts=_RESOURCES),
+    Route(
+        IncrementalAlterConfigsRequest,
+        alter_broker_loggers.handle,
+        max_elements=_AT_ONCE,
+        parts=_RESOURCES,
+    ),
+    Route(DescribeLogDirsRequest, describe_log_dirs.handle),
+    Route(DescribeAclsRequest, describe_acls.handle),
+    Route(CreateAclsRequest, for_controller.handle, parts=parts("creations=results")),
+    Route(DeleteAclsRequest, for_controller.handle, parts=parts("filters=filter_results")),
+    Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
+    Route(AlterClientQuotasRequest, for_controller.handle, max_elements=_AT_ONCE),
+    Route(ListConfigResourcesRequest, list_config_resources.handle, max_elements=_FEW),
+    Route(GetTelemetrySubscriptionsRequest, get_telemetry_subscriptions.handle),
+    Route(PushTelemetryRequest, push_telemetry.handle),
+    Route(UpdateFeaturesRequest, update_features.handle, max_elements=_FEW),
+    Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
+    Route(AlterUserScramCredentialsRequest, for_controller.handle, max_elements=_USERS),
+    Route(CreateDelegationTokenRequest, delegation_tokens.handle),
+    Route(RenewDelegationTokenRequest, delegation_tokens.handle),
+    Route(ExpireDelegationTokenRequest, delegation_tokens.handle),
+    Route(DescribeDelegationTokenRequest, describe_delegation_token.handle),
+    Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle, max_elements=_AT_ONCE),
+    Route(CreatePartitionsRequest, for_controller.handle, max_elements=_AT_ONCE),
+    Route(DeleteGroupsRequest, delete_groups.handle, parts=parts("groups_names=results")),
+    Route(OffsetDeleteRequest, offset_delete.handle, parts=_PARTITIONS_OF_TOPICS),
+    Route(DescribeClusterRequest, describe_cluster.handle, max_elements=_FEW),
+    Route(DescribeProducersRequest, describe_producers.handle),
+    Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
+    Route(VoteRequest, vote.handle, max_elements=_FEW, peers_only=peers_only.CANDIDATE),
+    Route(
+        BeginQuorumEpochRequest,
+        begin_quorum_epoch.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.NEW_LEADER,
+    ),
+    Route(
+        EndQuorumEpochRequest,
+        end_quorum_epoch.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.FORMER_LEADER,
+    ),
+    Route(
+        FetchSnapshotRequest,
+        fetch_snapshot.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.REPLICA,
+    ),
+    Route(DescribeQuorumRequest, describe_quorum.handle, max_elements=_FEW),
+    Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
+    Route(
+        AddPartitionsToTxnRequest,
+        add_partitions_to_txn.handle,
+        max_elements=_AT_ONCE,
+        peers_only=peers_only.TRANSACTIONS,
+    ),
+    Route(DescribeTransactionsRequest, describe_transactions.handle),
+    Route(EndTxnRequest, end_txn.handle),
+    Route(ListTransactionsRequest, list_transactions.handle),
+    Route(
+        WriteTxnMarkersRequest,
+        write_txn_markers.handle,
+        max_elements=_AT_ONCE,
+        max_peer_elements=_OF_MANY_PARTITIONS,
+        peers_only=peers_only.MARKERS,
+    ),
+    Route(SaslHandshakeRequest, sasl_handshake.handle, max_elements=_FEW),
+    Route(SaslAuthenticateRequest, sasl_authenticate.handle, max_elements=_FEW),
+    Route(AddRaftVoterRequest, add_raft_voter.handle, max_elements=_FEW),
+    Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
+    Route(
+        AlterPartitionRequest,
+        for_controller.handle,
+        max_peer_elements=_OF_MANY_PARTITIONS,
+        peers_only=peers_only.BROKER,
+    ),
+    Route(BrokerRegistrationRequest, for_controller.handle, peers_only=peers_only.BROKER),
+    Route(BrokerHeartbeatRequest, for_controller.handle, peers_only=peers_only.BROKER),
+    Route(UnregisterBrokerRequest, for_controller.handle),
+    Route(AllocateProducerIdsRequest, for_controller.handle, peers_only=peers_only.BROKER),
+    Route(AssignReplicasToDirsRequest, for_controller.handle, peers_only=peers_only.BROKER),
+    Route(ShareGroupHeartbeatRequest, share_group_heartbeat.handle),
+    Route(ShareGroupDescribeRequest, share_group_describe.handle),
+    Route(ShareFetchRequest, share_fetch.handle),
+    Route(ShareAcknowledgeRequest, share_acknowledge.handle),
+    Route(
+        InitializeShareGroupStateRequest,
+        initialize_share_group_state.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.SHARE_STATE,
+    ),
+    Route(
+        ReadShareGroupStateRequest,
+        read_share_group_state.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.SHARE_STATE,
+    ),
+    Route(
+        WriteShareGroupStateRequest,
+        write_share_group_state.handle,
+        max_elements=_FEW,
+        max_peer_elements=_OF_MANY_PARTITIONS,
+        peers_only=peers_only.SHARE_STATE,
+    ),
+    Route(
+        DeleteShareGroupStateRequest,
+        delete_share_group_state.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.SHARE_STATE,
+    ),
+    Route(
+        ReadShareGroupStateSummaryRequest,
+        read_share_group_state_summary.handle,
+        max_elements=_FEW,
+        peers_only=peers_only.SHARE_STATE,
+    ),
+    Route(DescribeShareGroupOffsetsRequest, describe_share_group_offsets.handle),
+    Route(AlterShareGroupOffsetsRequest, alter_share_group_offsets.handle),
+    Route(DeleteShareGroupOffsetsRequest, delete_share_group_offsets.handle),
+    Route(EnvelopeRequest, envelope.handle, peers_only=peers_only.ENVELOPE),
+    Route(ElectLeadersRequest, for_controller.handle, parts=_ELECTIONS),
+    Route(AlterPartitionReassignmentsRequest, for_controller.handle, parts=_REASSIGNMENTS),
+    Route(ListPartitionReassignmentsRequest, for_controller.handle),
+)
+"""All but ApiVersions."""
+_ROUTES = _with_api_versions(_TABLE)

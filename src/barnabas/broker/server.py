@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from asyncio import BaseProtocol
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -218,7 +218,7 @@ def _report(upkeep_task: "asyncio.Task[None]") -> None:
         logger.critical("periodic work has ended", exc_info=upkeep_task.exception())
 
 
-def _routes(node: Node) -> list[Route[Node]]:
+def _routes(node: Node) -> Sequence[Route[Node]]:
     table = routes(node.environment.release)
     return with_guards(table) if node.authorization.is_enabled else table
 

@@ -14,9 +14,9 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets
 from barnabas.errors import InvalidArgument, UnknownGroup
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.mirror_maker.connector_settings import flow_of
 from barnabas.mirror.names import remote_topic, upstream_topic
 from barnabas.mirror.positions import fetch_positions
-from barnabas.spark.pipelines.connectors.mirrors import flow_of
 
 _SHAPE = (
     '{"offsets": [{"partition": {"cluster": "A", "topic": "t", "partition": 0}, '

@@ -1,7 +1,8 @@
 """Brings Spark drivers in line with what is wanted, and says what has become of it.
 
 There is one driver that connectors share, from the start on, so that an instance that stands by has
-a Spark that is warm; and one for each connector with `spark.own`, while this instance leads.
+a Spark that is warm; one for each connector with `spark.own`, and a process without Spark for each
+mirror, while this instance leads.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from typing import Any
 from barnabas.backoff import Backoff
 from barnabas.connect.code_settings import check_code, code_refusal
 from barnabas.connect.driver.driver_process import DriverProcess
+from barnabas.connect.driver.mirror import MODULE as MIRROR_MODULE
 from barnabas.connect.lease_clock import lease_time
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.records import (
@@ -29,6 +31,7 @@ from barnabas.connect.state.records import (
 from barnabas.connect.state.state_topics import StateTopics
 from barnabas.errors import BarnabasError
 from barnabas.spark.pipelines.connectors.driver_settings import driver_conf
+from barnabas.spark.pipelines.connectors.mirrors import is_mirror
 from barnabas.spark.sessions.combined_conf import combined
 
 _log = logging.getLogger("barnabas.connect")
@@ -186,10 +189,17 @@ class Runner:
 
     # -- drivers --------------------------------------------------------------------------------
 
-    def _ensure(self, key: str, conf: Mapping[str, str]) -> DriverProcess:
+    def _ensure(
+        self, key: str, conf: Mapping[str, str], *, is_mirror: bool = False
+    ) -> DriverProcess:
         driver = self._drivers.get(key)
         if driver is None:
-            driver = DriverProcess(key, self._options(key, conf), self._log_of(key), self._take)
+            log = self._log_of(key)
+            if is_mirror:
+                options = {"restarts": self._settings.restarts, "log": str(log)}
+                driver = DriverProcess(key, options, log, self._take, MIRROR_MODULE)
+            else:
+                driver = DriverProcess(key, self._options(key, conf), log, self._take)
             self._drivers[key] = driver
             self._tasks[key] = asyncio.ensure_future(self._keep(driver))
         return driver
@@ -293,7 +303,8 @@ class Runner:
             key = _driver_key(name, each)
             if self._crashes[key, self._generation(name, each)] < _MOST_CRASHES:
                 own.add(key)
-                self._send(name, each, self._ensure(key, conf or {}))
+                driver = self._ensure(key, conf or {}, is_mirror=is_mirror(each.config))
+                self._send(name, each, driver)
         await asyncio.gather(*(self._end(key) for key in self._drivers if key not in own))
 
     def _code_refusal(self, definition: Definition) -> str | None:
@@ -378,6 +389,8 @@ async def _done(answer: Awaitable[object]) -> None:
 
 def _driver_key(name: str, definition: Definition) -> str:
     """The driver that it runs in; other settings of its own Spark need another one."""
+    if is_mirror(definition.config):
+        return f"{name}-mirror"
     conf = driver_conf(definition.config)
     return _SHARED if conf is None else f"{name}-{_digest(conf)}"
 

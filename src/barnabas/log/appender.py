@@ -6,11 +6,13 @@ the segment are invisible, and are cut off before anything is written there agai
 
 from barnabas.log.errors import StorageError
 from barnabas.log.flusher import LogFlusher
+from barnabas.log.leader_epochs import EpochStarts
 from barnabas.log.local_log import LocalLog
 from barnabas.log.offset_assignment import AppendInfo, Batches, assign_offsets
 from barnabas.log.producers.state import ProducerState
 from barnabas.log.roller import SegmentRoller
 from barnabas.log.segment.segment import MAX_OFFSETS, Segment
+from barnabas.log.state_file import StateFile
 from barnabas.log.truncation import LogTruncation
 from barnabas.records.batch import CONTROL, BatchHeader
 from barnabas.records.errors import CorruptBatch
@@ -19,7 +21,7 @@ from barnabas.records.errors import CorruptBatch
 class Appender:
     """Writes batches to the active segment and tells the other parts of them."""
 
-    __slots__ = ("_flusher", "_log", "_producers", "_roller", "_truncation")
+    __slots__ = ("_flusher", "_log", "_producers", "_roller", "_state_file", "_truncation")
 
     def __init__(
         self,
@@ -28,12 +30,14 @@ class Appender:
         roller: SegmentRoller,
         flusher: LogFlusher,
         truncation: LogTruncation,
+        state_file: StateFile,
     ) -> None:
         self._log = log
         self._producers = producers
         self._roller = roller
         self._flusher = flusher
         self._truncation = truncation
+        self._state_file = state_file
 
     def append(
         self, buffer: memoryview, batches: Batches, leader_epoch: int, now_ms: int
@@ -81,8 +85,17 @@ class Appender:
         log.appended_bytes += len(buffer)
         return AppendInfo(base_offset, end_offset - 1, append_time, log.log_start_offset)
 
-    def append_as_follower(self, buffer: memoryview, batches: Batches, now_ms: int) -> None:
+    def append_as_follower(
+        self,
+        buffer: memoryview,
+        batches: Batches,
+        now_ms: int,
+        leader_epochs: EpochStarts = (),
+    ) -> None:
         """Store the leader's batches with the leader's offsets and epochs.
+
+        `leader_epochs` are those that the leader knows, with the offsets where they began: behind
+        a gap the batches do not tell.
 
         `buffer` holds exactly the batches, as `checked_batches` returns them; between them offsets
         may be missing. `StorageError` means that nothing was stored, or only whole batches from
@@ -97,7 +110,8 @@ class Appender:
         is_far = last.next_offset - log.log_end_offset > MAX_OFFSETS
         if len(batches) > 1 and (is_far or len(buffer) > log.config.segment_bytes):
             for at, header in batches:
-                self.append_as_follower(buffer[at : at + header.size], [(0, header)], now_ms)
+                batch = buffer[at : at + header.size]
+                self.append_as_follower(batch, [(0, header)], now_ms, leader_epochs)
             return
         segment = log.active
         if (
@@ -106,7 +120,7 @@ class Appender:
             or not segment.reaches(last.next_offset)
         ):
             segment = self._roller.roll(now_ms, first.base_offset if is_far else None)
-        self._write_fetched(segment, buffer, batches, now_ms)
+        self._write_fetched(segment, buffer, batches, now_ms, leader_epochs)
 
     def _start_inside(self, first: BatchHeader) -> None:
         """The leader's log may start in the middle of a batch; so does the follower's then."""
@@ -118,10 +132,18 @@ class Appender:
         log.log_start_offset = start
 
     def _write_fetched(
-        self, segment: Segment, buffer: memoryview, batches: Batches, now_ms: int
+        self,
+        segment: Segment,
+        buffer: memoryview,
+        batches: Batches,
+        now_ms: int,
+        leader_epochs: EpochStarts,
     ) -> None:
         log = self._log
         producers = self._producers.table
+        end_offset, latest_epoch = log.log_end_offset, log.epochs.latest
+        has_gap = False
+        is_compacted = "compact" in log.config.cleanup_policy
         position = segment.size
         try:
             segment.log.file().write(buffer, position)
@@ -131,7 +153,18 @@ class Appender:
         if log.log_end_offset == self._flusher.prepared_offset:
             self._flusher.oldest_unflushed_ms = now_ms
         for at, header in batches:
-            log.epochs.assign(header.partition_leader_epoch, header.base_offset)
+            epoch = header.partition_leader_epoch
+            if is_compacted and (
+                end_offset < header.base_offset or header.record_count <= header.last_offset_delta
+            ):
+                # The leader has removed some of this, and maybe tombstones.
+                log.compaction_progress.deletions_upto = header.next_offset
+            if end_offset < header.base_offset and epoch > latest_epoch:
+                has_gap = True
+                log.epochs.assign_behind_gap(leader_epochs, end_offset, epoch, header.base_offset)
+            else:
+                log.epochs.assign(epoch, header.base_offset)
+            end_offset, latest_epoch = header.next_offset, epoch
             segment.note(position + at, header, header.base_offset, header.max_timestamp)
             if header.producer_id >= 0:
                 if header.attributes & CONTROL:
@@ -141,6 +174,8 @@ class Appender:
                     producers.update(header, header.base_offset, append_time, now_ms)
         log.log_end_offset = segment.next_offset
         log.appended_bytes += len(buffer)
+        if has_gap:
+            self._state_file.checkpoint()  # a scan after a kill would not find where epochs began
 
     def begin_epoch(self, epoch: int) -> None:
         """This replica leads from here on, and appends with leader epoch `epoch`."""

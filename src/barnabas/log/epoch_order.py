@@ -21,6 +21,8 @@ class EpochRun(NamedTuple):
     epoch: int
     batches: int
     start_offset: int
+    gap_start: int | None = None
+    """Where the batch before it ended, if compaction has removed what was between them."""
 
 
 class SettledEpoch(NamedTuple):

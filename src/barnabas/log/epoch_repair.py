@@ -37,9 +37,12 @@ class EpochRepair:
                 assert epoch is not None
                 if epoch != run.epoch:
                     changed += write_epoch(log.segments, epoch, run.start_offset, end)
+        known = log.epochs.entries()
         log.epochs.truncate_from(start)
         for run, (epoch, _) in zip(runs, settled, strict=True):
-            log.epochs.assign(-1 if epoch is None else epoch, run.start_offset)
+            assert epoch is not None
+            gap_start = run.start_offset if run.gap_start is None else run.gap_start
+            log.epochs.assign_behind_gap(known, gap_start, epoch, run.start_offset)
         log.suspect_epochs_from = None
         return changed
 

@@ -1,6 +1,10 @@
 """The start offset of each leader epoch; followers compare theirs with the leader's."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
+
+EpochStarts = Iterable[tuple[int, int]]
+"""Pairs of (epoch, start offset), both growing."""
 
 
 class LeaderEpochs:
@@ -32,6 +36,20 @@ class LeaderEpochs:
             self._starts.pop()
         self._epochs.append(epoch)
         self._starts.append(start_offset)
+
+    def assign_behind_gap(
+        self, known: EpochStarts, gap_start: int, epoch: int, start_offset: int
+    ) -> None:
+        """A batch of `epoch` is at `start_offset`, and compaction has removed what was between
+        `gap_start` and it.
+
+        The epoch may have begun in the gap, and others too: `known` has pairs that tell. A later
+        start would hide that another replica has diverged there.
+        """
+        for each, start in known:
+            if self.latest < each <= epoch and gap_start <= start < start_offset:
+                self.assign(each, start)
+        self.assign(epoch, start_offset)
 
     def epoch_for(self, offset: int) -> int:
         found = bisect_right(self._starts, offset) - 1

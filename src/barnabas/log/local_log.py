@@ -4,7 +4,7 @@ Each part of a log (see `log`) gets this object, and keeps what only it needs to
 """
 
 from barnabas.log.config import LogConfig
-from barnabas.log.errors import StorageError
+from barnabas.log.errors import StorageError, storage_errors
 from barnabas.log.recovery.recovered import Recovered
 from barnabas.log.segment.deletion import SegmentInfo
 from barnabas.log.segment.open_files import OpenFiles
@@ -28,6 +28,7 @@ class LocalLog:
         "failure",
         "files",
         "flushed_offset",
+        "is_compaction_unknown",
         "is_flush_marked",
         "is_in_doubt",
         "is_torn",
@@ -78,6 +79,8 @@ class LocalLog:
         self.marked_start = recovered.marked_start
         """No segment was deleted behind this offset; see `start_mark`."""
         self.compaction_progress = recovered.compaction
+        self.is_compaction_unknown = recovered.is_compaction_unknown
+        """`log.state` was lost before this opening; see `Recovered`."""
         self.is_flush_marked = recovered.is_flush_marked
         """The directory has the file FLUSH_MARK; see `flusher`."""
         self.is_in_doubt = False
@@ -127,6 +130,14 @@ class LocalLog:
     def start_of_epoch_above(self, epoch: int) -> int | None:
         """Where the first epoch later than `epoch` starts; None if there is none."""
         return self.epochs.start_above(epoch)
+
+    def has_records_before(self, offset: int) -> bool:
+        """Whether compaction has left any. Raises `StorageError`."""
+        with storage_errors(f"cannot read {self.directory}"):
+            for segment in self.segments:
+                for _, header in segment.headers(0):
+                    return header.base_offset < offset
+        return False
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The answer to OffsetForLeaderEpoch: (epoch, end offset); (-1, -1) if it is unknown."""

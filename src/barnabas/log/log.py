@@ -76,7 +76,9 @@ class Log(LocalLog):
         self.flusher = LogFlusher(self)
         self.truncation = LogTruncation(self, self.producer_state, self.flusher, self.state_file)
         roller = SegmentRoller(self, self.producer_state)
-        self.appender = Appender(self, self.producer_state, roller, self.flusher, self.truncation)
+        self.appender = Appender(
+            self, self.producer_state, roller, self.flusher, self.truncation, self.state_file
+        )
         self.retention = LogRetention(self, self.producer_state, roller, self.state_file)
         self.compaction = LogCompaction(self, self.producer_state, roller, self.state_file)
         self.damage = LogDamage(self, roller, self.state_file)

@@ -105,6 +105,7 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "committed_offset": state.committed_offset,
         "compacted_offset": state.compaction.compacted_offset,
         "last_horizon_ms": state.compaction.last_horizon_ms,
+        "deletions_upto": state.compaction.deletions_upto,
         "lost_ranges": state.lost_ranges,
         "segments": list(state.segments.values()),
         "untrusted": sorted(state.untrusted),
@@ -135,7 +136,9 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
             {segment.base_offset: segment for segment in segments},
             int(content.get("committed_offset", 0)),
             Progress(
-                int(content.get("compacted_offset", 0)), int(content.get("last_horizon_ms", -1))
+                int(content.get("compacted_offset", 0)),
+                int(content.get("last_horizon_ms", -1)),
+                int(content.get("deletions_upto", 0)),
             ),
             tuple(
                 LostRange(int(start), int(end), str(reason))

@@ -1,9 +1,9 @@
-"""Mirrors: topics of one cluster, copied into another. Without Spark, which runs it.
+"""Mirrors: topics of one cluster, copied into another.
 
-    flow  ->  topic plan  ->  rounds of tasks  ->  partition copies  ->  syncs
+    flow  ->  topic plan  ->  shares of processes  ->  partition copies  ->  syncs
 
-A flow goes from a source cluster to a target cluster. A task copies partitions for the length of a
-round: batches are fetched from the source and written to the same partition of the target in
+A flow goes from a source cluster to a target cluster. Processes share its partitions as members of
+a group. Batches are fetched from the source and written to the same partition of the target in
 transactions, which also commit the source position as the offset of the flow's group. So what was
 copied and how far it was read can't disagree, whatever dies, and no state is kept elsewhere.
 
@@ -22,8 +22,11 @@ provenance       the header that says which clusters a record has passed
 batches          batches of the source, made into batches of the target's producer
 partition_writer writes batches and position of one partition in a transaction
 partition_copy   copies one partition
-copy_round       copies partitions for a while, in one task
-round_report     what a round has copied, as the driver hears of it
+assigned_copies  copies the partitions that a process has, until others are assigned to it
+flow_topics      the topics of a flow, as one process of it sees them
+flow_run         a flow in one process, from start to end
+copy_report      what a process has copied, once a second
+recovered_runs   finds in the target where the last transaction of a partition is
 rate_limit       how many bytes may be copied when
 write_budget     how many bytes are under way to the target at once
 mirror_maker/    property files of Mirror Maker 2

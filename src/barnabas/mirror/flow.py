@@ -1,7 +1,7 @@
 """A flow: from which cluster to which, what of it, and how.
 
-A flow has no identity but the names of its clusters: two runs with the same names go on where the
-other has stopped, and the later one fences the earlier.
+A flow has no identity but the names of its clusters: processes with the same names share its
+partitions, and go on where others have stopped.
 """
 
 import re
@@ -67,7 +67,7 @@ class ClusterEnd:
 
 @dataclass(frozen=True)
 class Flow:
-    """Everything that describes a flow; it can be pickled, for tasks of Spark."""
+    """Everything that describes a flow."""
 
     source: ClusterEnd
     target: ClusterEnd
@@ -98,9 +98,6 @@ class Flow:
     """The codec of batches that are encoded again, and of uncompressed ones; None: as they are."""
     refresh_s: float = 10.0
     """How often topics of the source are looked at."""
-    round_s: float = 3600.0
-    """How long a task copies at most before Spark starts another one; they keep a core each.
-    Between two of them nothing is copied for about a second."""
     replicate_heartbeats: bool = True
     """Whether heartbeats flow even if `topics` does not name them."""
     clusters: tuple[str, ...] = ()

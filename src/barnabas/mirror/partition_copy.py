@@ -1,4 +1,4 @@
-"""Copies one partition for the length of a round.
+"""Copies one partition for as long as this process has it.
 
     fetches of the source -> queue -> batches of one transaction -> target
 
@@ -28,11 +28,15 @@ from barnabas.errors import (
     UnknownTopic,
 )
 from barnabas.mirror.batches import BatchConversion, OutgoingBatch
+from barnabas.mirror.copy_report import UNKNOWN, CopyReport, PartitionState, RecoveredPartition
 from barnabas.mirror.flow import Start
+from barnabas.mirror.offsets.recent_runs import MAX_SEGMENTS, RecentRuns, segments_of
+from barnabas.mirror.offsets.segment import Segment
+from barnabas.mirror.offsets.translation import Translation
 from barnabas.mirror.partition_writer import PartitionWriter
 from barnabas.mirror.positions import SourcePosition
 from barnabas.mirror.rate_limit import RateLimit
-from barnabas.mirror.round_report import STATE, SYNC, UNKNOWN, ReportRow
+from barnabas.mirror.syncs import OffsetSync, merged
 from barnabas.mirror.write_budget import WriteBudget
 from barnabas.records.errors import RecordsError
 
@@ -45,15 +49,19 @@ IDLE_COMMIT_S = 1.0
 """How long a position may be behind if all there was is not for the target, such as markers."""
 
 
+COMMIT_POSITION_S = 3600.0
+"""How often the position of an idle partition is committed: committed offsets expire."""
+
+
 class CopiedPartition(NamedTuple):
-    """A partition that a round copies."""
+    """A partition to copy."""
 
     source: TopicPartition
     target: TopicPartition
     start: Start = "earliest"
     """Where it begins if it was never copied."""
     commits_position: bool = False
-    """Whether the position is to be committed in this round, even if nothing is copied."""
+    """Whether the position is to be committed at once, even if nothing is copied."""
 
 
 class PartitionCopy:
@@ -71,7 +79,9 @@ class PartitionCopy:
     ) -> None:
         self.partition = partition
         self.position = position
-        self.rows: list[ReportRow] = []
+        self._report = CopyReport()
+        self._history: Translation | None = None
+        self._after = 0
         self._trouble = ""
         self._writer = writer
         self._fetcher = fetcher
@@ -100,8 +110,9 @@ class PartitionCopy:
         self._news.set()
 
     def end(self) -> None:
-        """Finish what is queued, and return from `run`."""
+        """Finish the transaction that is being written, and return from `run`."""
         self._is_ending = True
+        self._forget()
         self._news.set()
 
     def jump(self, offset: int) -> None:
@@ -120,24 +131,24 @@ class PartitionCopy:
         """Whether something is queued or being written."""
         return bool(self._queue) or self._is_writing
 
-    def state(self, end: int | None) -> ReportRow:
-        """Where it stands, if the source ends there; None: that is not known."""
-        return ReportRow(
-            STATE,
-            self.partition.source.topic,
-            self.partition.target.topic,
-            self.partition.source.partition,
-            self.position.offset,
-            records=UNKNOWN if end is None else max(0, end - self.position.offset),
-            timestamp_ms=self._timestamp_ms,
+    def take_report(self, end: int | None) -> CopyReport:
+        """What was copied since the last call, if the source ends there; None: it is not known."""
+        report, self._report = self._report, CopyReport()
+        report.syncs = merged(report.syncs)
+        report.states.append(
+            PartitionState(
+                self.partition.source,
+                self.partition.target,
+                self.position.offset,
+                UNKNOWN if end is None else max(0, end - self.position.offset),
+                self._timestamp_ms,
+            )
         )
+        if trouble := self._take_trouble():
+            report.problems.append(trouble)
+        return report
 
-    def take_rows(self) -> list[ReportRow]:
-        """What was copied since the last call."""
-        rows, self.rows = self.rows, []
-        return rows
-
-    def take_trouble(self) -> str:
+    def _take_trouble(self) -> str:
         """What keeps it from writing, or has done so since the last call; empty if nothing did."""
         trouble = self._trouble
         if not self._failures:
@@ -157,7 +168,7 @@ class PartitionCopy:
                 except BarnabasError as error:
                     if not _may_pass(error):
                         raise
-                    if not await self._recover(error):
+                    if not await self._start_again(error):
                         return
                 finally:
                     self._is_writing = False
@@ -167,7 +178,8 @@ class PartitionCopy:
     async def _wait(self) -> None:
         """Return when there is something to write, and it is time for that."""
         if not self._queue and not self._is_ending:
-            await self._hear(IDLE_COMMIT_S if self._is_uncommitted else None)
+            news = await self._hear(IDLE_COMMIT_S if self._is_uncommitted else COMMIT_POSITION_S)
+            self._is_uncommitted = self._is_uncommitted or not news
         due = self._began_at + INTERVAL_S
         while self._queue and self.queued_bytes < MUCH_BYTES and not self._is_ending:
             pause_s = due - asyncio.get_running_loop().time()
@@ -175,12 +187,13 @@ class PartitionCopy:
                 return
             await self._hear(pause_s)
 
-    async def _hear(self, timeout_s: float | None) -> None:
-        """Wait for the next fetch, or for the end."""
+    async def _hear(self, timeout_s: float) -> bool:
+        """Wait for the next fetch, or for the end; False if neither has come."""
         self._news.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await self._news.wait()
+                return await self._news.wait()
+        return False
 
     async def _step(self) -> None:
         """One transaction, if there is something to commit."""
@@ -195,7 +208,7 @@ class PartitionCopy:
             self.position = self.position._replace(offset=end)
             self._is_uncommitted = True
             return
-        reached = self.position._replace(offset=end)
+        reached = self.position._replace(offset=end, recent=self._recent(batches))
         self._writing_bytes = size
         try:
             await self._limit.take(size)
@@ -214,7 +227,10 @@ class PartitionCopy:
         """Own the partition, and go on at the position that counts by now."""
         committed = await self._writer.start()
         self._is_owner = True
-        if committed is None or not committed.is_of(self.position.topic_id):
+        if committed is not None and not committed.is_of(self.position.topic_id):
+            committed = None
+        await self._recover(None if committed is None else committed.recent)
+        if committed is None:
             return
         is_jump = self._is_uncommitted and committed.offset < self.position.offset
         if committed.offset != self.position.offset and not is_jump:
@@ -258,46 +274,55 @@ class PartitionCopy:
             ) from error
         return fetched.next_offset, batches
 
+    async def _recover(self, recent: RecentRuns | None) -> None:
+        """Find out where records are that this process has not written, or does not know of."""
+        source, target = self.partition.source, self.partition.target
+        found = [] if recent is None else await self._writer.recovered(recent)
+        if self._history is None:
+            self._history = Translation(found, MAX_SEGMENTS)
+            if found:
+                self._report.recovered.append(RecoveredPartition(source, target, list(found)))
+        else:  # a transaction that was committed after all
+            end = self._history.upstream_end or 0
+            for each in found:
+                if each.since >= end and not each.slack:
+                    sync = OffsetSync(source, target, each.upstream, each.downstream, each.length)
+                    self._report.syncs.append(sync)
+            self._history.extend(found)
+        is_whole = recent is not None and (found or not recent.pending)
+        self._after = recent.after if recent is not None and is_whole else 0
+        if found:
+            self._after = max(self._after, found[-1].downstream_end)
+        if not is_whole:
+            self._after = await self._writer.end_offset()
+
+    def _recent(self, batches: list[OutgoingBatch]) -> RecentRuns:
+        """What is to be committed with the next position."""
+        runs: list[tuple[int, int, int]] = []
+        records = 0
+        for batch in batches:
+            runs += [(each.upstream, records + each.first, each.records) for each in batch.runs]
+            records += batch.records
+        known: list[Segment] = [] if self._history is None else self._history.segments
+        return RecentRuns(self._writer.producer_id, self._after, known, segments_of(runs))
+
     def _note(self, batches: list[OutgoingBatch], offsets: list[int]) -> None:
         source, target = self.partition.source, self.partition.target
         for batch, offset in zip(batches, offsets, strict=True):
-            size = len(batch.buffer)
             self._timestamp_ms = max(self._timestamp_ms, batch.max_timestamp)
-            for run in batch.runs:
-                row = ReportRow(
-                    SYNC,
-                    source.topic,
-                    target.topic,
-                    source.partition,
-                    run.upstream,
-                    offset + run.first,
-                    run.records,
-                    size,
-                    batch.max_timestamp,
-                )
-                self._add(row)
-                size = 0  # counted once
-
-    def _add(self, row: ReportRow) -> None:
-        """Add a run to the report, to the last one if it continues that."""
-        last = self.rows[-1] if self.rows else None
-        if (
-            last is not None
-            and last.upstream + last.records == row.upstream
-            and last.downstream + last.records == row.downstream
-        ):
-            self.rows[-1] = last._replace(
-                records=last.records + row.records,
-                bytes=last.bytes + row.bytes,
-                timestamp_ms=max(last.timestamp_ms, row.timestamp_ms),
-            )
-        else:
-            self.rows.append(row)
+            self._report.records += batch.records
+            self._report.bytes += len(batch.buffer)
+            for upstream, first, records in batch.runs:
+                sync = OffsetSync(source, target, upstream, offset + first, records)
+                self._report.syncs.append(sync)
+                if self._history is not None:
+                    self._history.add(sync.upstream, sync.downstream, sync.records)
+                self._after = sync.downstream_end
 
     # -- after errors --------------------------------------------------------------------------
 
-    async def _recover(self, error: BarnabasError) -> bool:
-        """Wait, and forget what is uncertain; False if the round is ending."""
+    async def _start_again(self, error: BarnabasError) -> bool:
+        """Wait, and forget what is uncertain; False if it is ending."""
         self._failures += 1
         self._is_owner = False
         self._forget()

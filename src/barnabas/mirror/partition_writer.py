@@ -9,6 +9,7 @@ what is uncertain, and tells the position that counts.
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 from barnabas.client.connect.broker_connection import BrokerConnection
@@ -17,13 +18,17 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.connection_pool import Channel
 from barnabas.client.group.committed_offsets import NO_MEMBER
+from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.producer_identities import TOPICS_BY_NAME
 from barnabas.client.producer.producer_identity import ANONYMOUS, ProducerIdentity
 from barnabas.client.producer.transactional_id import TransactionalId
-from barnabas.errors import ProducerFenced, RequestTimedOut
+from barnabas.errors import BarnabasError, ProducerFenced, RequestTimedOut
 from barnabas.mirror.batches import OutgoingBatch, stamp
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.offsets.recent_runs import RecentRuns
+from barnabas.mirror.offsets.segment import Segment
 from barnabas.mirror.positions import SourcePosition, fetch_positions
+from barnabas.mirror.recovered_runs import recovered_runs
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -34,6 +39,7 @@ WINDOW_BYTES = 1024 * 1024
 WINDOW_REQUESTS = 256
 """What is in flight at most. It fills a link of 40 Mbit/s with a round trip of 200 ms; more of it
 would wait in the link while the time for its answers runs."""
+_ROLL_BACK_S = 3.0
 _ALL_REPLICAS = -1
 _ADDED_BEFORE = 11  # Produce: from version 12 on, brokers add partitions to transactions themselves
 _FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
@@ -54,6 +60,12 @@ class PartitionWriter:
         self._owner = self._new_owner()
         self._numbered: ProducerIdentity = ANONYMOUS
         self._sequence = 0
+        self._is_open = False
+
+    @property
+    def producer_id(self) -> int:
+        """Of the transaction that is written next."""
+        return self._owner.identity.producer_id
 
     def _new_owner(self) -> TransactionalId:
         return TransactionalId(
@@ -67,12 +79,31 @@ class PartitionWriter:
         await self._owner.close()
         self._owner = self._new_owner()
         await self._owner.start()
+        self._is_open = False
         found = await fetch_positions(self._cluster, self._flow, [self.partition], stable=True)
         return found.get(self.partition)
 
+    async def recovered(self, recent: RecentRuns) -> list[Segment]:
+        """Where records are, by what was committed with the position."""
+        return await recovered_runs(self._cluster, self.partition, recent)
+
+    async def end_offset(self) -> int:
+        """Where the partition ends: what is written next is behind that."""
+        found = await list_offsets(self._cluster, {self.partition: LATEST})
+        return found[self.partition].offset
+
     async def close(self) -> None:
-        """Close connections; a transaction that is open stays so until the next start."""
-        await self._owner.close()
+        """Close connections, and roll back what is open: readers of the target wait for it.
+
+        A target that does not answer soon rolls it back when it times out.
+        """
+        try:
+            if self._is_open:
+                with suppress(BarnabasError, TimeoutError):
+                    async with asyncio.timeout(_ROLL_BACK_S):
+                        await self._owner.raise_epoch()
+        finally:
+            await self._owner.close()
 
     async def write(self, batches: Sequence[OutgoingBatch], position: SourcePosition) -> list[int]:
         """Commit batches and the position behind them; returns the offset of each batch.
@@ -80,6 +111,7 @@ class PartitionWriter:
         If this raises, all was rolled back, or will be, or was committed: start again to know.
         """
         owner, group = self._owner, self._flow.group_id
+        self._is_open = True
         if not owner.adds_implicitly:
             if batches:
                 await owner.add_partitions({self.partition})
@@ -95,6 +127,7 @@ class PartitionWriter:
             ),
         )
         await owner.end(committed=True)
+        self._is_open = False
         return offsets
 
     async def _produce(self, batches: Sequence[OutgoingBatch]) -> list[int]:

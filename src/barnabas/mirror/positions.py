@@ -4,7 +4,8 @@ They are written by the transactions that write the records, so both are there o
 partition is the target's, because a group can have offsets of existing topics only; the offset is
 the source's. The text that is committed with an offset says which topic it is an offset of:
 
-    TOPIC_ID CLUSTER_ID        32 hexadecimal digits, and the id of the source's cluster
+    TOPIC_ID CLUSTER_ID RECENT      32 hexadecimal digits, the id of the source's cluster, and
+                                    where records are in the target (`offsets/recent_runs.py`)
 
 Committed offsets of a group without members expire (`offsets.retention.minutes` of the target,
 seven days), so a running flow commits those of idle partitions again.
@@ -18,6 +19,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.offsets.recent_runs import RecentRuns, recent_runs
 from barnabas.wire.primitives import ZERO_UUID
 
 
@@ -29,11 +31,14 @@ class SourcePosition(NamedTuple):
     topic_id: bytes = ZERO_UUID
     """Of the source's topic; zeros if it is not known."""
     cluster_id: str = ""
+    recent: RecentRuns | None = None
+    """Where the records before it are; None if it is not known."""
 
     @property
     def text(self) -> str:
         """What is committed with the offset."""
-        return f"{self.topic_id.hex()} {self.cluster_id}".rstrip()
+        recent = "" if self.recent is None else self.recent.text
+        return f"{self.topic_id.hex()} {self.cluster_id} {recent}".rstrip()
 
     def is_of(self, topic_id: bytes) -> bool:
         """Whether it may be a position in this topic: the id is the same, or one is not known."""
@@ -42,14 +47,15 @@ class SourcePosition(NamedTuple):
 
 def position_of(offset: int, text: str) -> SourcePosition:
     """The position that was committed; a text that somebody else has committed says nothing."""
-    topic_id, _, cluster_id = text.partition(" ")
+    topic_id, _, rest = text.partition(" ")
+    cluster_id, _, recent = rest.partition(" ")
     try:
         raw = bytes.fromhex(topic_id)
     except ValueError:
         raw = b""
     if len(raw) != len(ZERO_UUID):
         return SourcePosition(offset)
-    return SourcePosition(offset, raw, cluster_id)
+    return SourcePosition(offset, raw, cluster_id, recent_runs(recent))
 
 
 async def fetch_positions(

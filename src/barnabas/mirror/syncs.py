@@ -4,8 +4,7 @@ A sync says: `records` of the source from `upstream` on are in the target from `
 on, one after the other. Between syncs there are offsets without records: transaction markers,
 aborted transactions, and what compaction has removed.
 
-The task that writes records knows both offsets. Syncs are rows of its report, in the order of
-writing for each partition, and reach the driver at the end of a round (`spark/mirror`).
+The process that writes records knows both offsets, and reports them in the order of writing.
 """
 
 from collections.abc import Iterable

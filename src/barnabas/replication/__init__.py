@@ -7,11 +7,13 @@ from barnabas.replication.divergence import (
     follower_high_watermark,
     truncation_offset,
 )
+from barnabas.replication.epoch_history import EpochHistory
 from barnabas.replication.leader import IsrChange, IsrMember, LeaderState
 from barnabas.replication.progress import FollowerProgress
 
 __all__ = [
     "EpochEnd",
+    "EpochHistory",
     "FollowerProgress",
     "IsrChange",
     "IsrMember",

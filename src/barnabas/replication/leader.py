@@ -198,6 +198,40 @@ class LeaderState:
         )
         return min(starts, default=2**63 - 1)
 
+    @property
+    def lowest_end(self) -> int:
+        """The least log end of a live follower; a large number if there is none.
+
+        Deletions from there on must stay visible in the leader's log.
+        """
+        ends = (
+            progress.log_end_offset
+            for node_id, progress in self.followers.items()
+            if self._broker_epoch_of(node_id) is not None
+        )
+        return min(ends, default=2**63 - 1)
+
+    def must_start_over(
+        self, node_id: int, offset: int, log_start_offset: int, deletions_upto: int
+    ) -> bool:
+        """Whether a follower that fetches from `offset` on would not see all deletions.
+
+        Compaction has removed tombstones and markers below `deletions_upto`. A follower that was
+        down meanwhile still has what they deleted, and would bring it back when it leads: it has to
+        copy the log from its start, `log_start_offset`. Whoever began there in this epoch and did
+        not go back is sent what is left of the log. Who is in sync has the deletions.
+        """
+        progress = self.followers.get(node_id)
+        if progress is None:
+            return False
+        goes_on = progress.deletions_upto == deletions_upto and offset >= progress.log_end_offset
+        if not (
+            offset <= log_start_offset or offset >= deletions_upto or node_id in self.isr or goes_on
+        ):
+            return True
+        progress.deletions_upto = deletions_upto
+        return False
+
     def replicas_with(self, offset: int) -> list[tuple[int, int]]:
         """The in-sync followers that have the record at `offset`, or will have it next.
 

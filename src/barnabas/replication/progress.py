@@ -20,6 +20,7 @@ class FollowerProgress:
         "_times_sent",
         "broker_epoch",
         "caught_up_ms",
+        "deletions_upto",
         "log_end_offset",
         "log_start_offset",
     )
@@ -29,6 +30,9 @@ class FollowerProgress:
         """Of the registration under which it fetched last."""
         self.log_end_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
+        self.deletions_upto = UNKNOWN_OFFSET
+        """Below, the leader had removed tombstones when it last fetched, and it lacks none that
+        matter to what it has."""
         self.caught_up_ms = caught_up_ms
         """When it was last known to have everything."""
         self._sent_from = UNKNOWN_OFFSET

@@ -1,7 +1,10 @@
 """Deterministic simulation: a whole cluster of real brokers in one thread, decided by one seed.
 
 __main__     `python -m barnabas.sim`: one seed with a trace, or many
-garbage      runs in a process that goes on, and is replaced at last
+ledger       what soaks have run, by commit
+states       the states that a soak has to reach
+shrink       the smallest run that fails like a failing one
+forks        many runs, in forked processes
 run          one run: start a cluster, use it, make faults, let it recover, check
 faults/      what goes wrong, and when
 workloads/   the clients of a run: producers, consumers, groups, transactions
@@ -11,6 +14,7 @@ checks/      what must hold: in the clients' histories and inside the brokers
 machine/     a machine: its disk, its clocks, and the broker on it
 network/     links and connections
 process/     virtual time, and the event loop of a process
+reduction    what a run leaves out, compared with what its seed stands for
 profile      how hard a run is: settings and weights of faults, drawn from the seed
 
 A module imports only what is below it in this list; `lint-imports` checks that.

@@ -8,6 +8,7 @@ from functools import partial
 from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.sim.checks.broker_log import BrokerLogHandler
+from barnabas.sim.checks.epoch_starts import check_epoch_starts
 from barnabas.sim.checks.history import History, Place, Violation
 from barnabas.sim.checks.watch import Watch
 from barnabas.sim.client import Client
@@ -84,6 +85,7 @@ class Cluster:
         self.watch = Watch(self.simulator, self.machines, compacts=compacts)
         for machine in self.machines.values():
             machine.observer = self.watch
+            machine.on_end = self.watch.reached.node_ends
             machine.disk.on_write = partial(self.watch.wrote, machine)
             machine.disk.on_change = partial(self.watch.changes.changed, machine.node_id)
         self.history.on_acknowledge = self.watch.acknowledged
@@ -182,8 +184,25 @@ class Cluster:
                 different = sorted(set(image) ^ set(expected))
                 raise Violation(f"nodes {other} and {node.node_id} disagree: {different}")
 
+    def check_epoch_starts(self) -> None:
+        """Replicas know the same about where leader epochs began."""
+        leaders = {
+            (partition.topic_id, partition.index): partition
+            for node in self.nodes()
+            for partition in node.partitions
+            if partition.is_leader
+            and (partition.topic_id, partition.index) not in self.watch.unknown_epochs
+        }
+        for node in self.nodes():
+            for partition in node.partitions:
+                leader = leaders.get((partition.topic_id, partition.index))
+                if leader is not None:
+                    check_epoch_starts(leader, partition, f"node {node.node_id}")
+
     def end(self) -> None:
         """Nothing runs any more; what is left is garbage."""
+        for node in self.nodes():
+            self.watch.reached.node_ends(node)
         for machine in self.machines.values():
             if machine.process is not None:
                 machine.process.kill()

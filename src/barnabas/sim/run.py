@@ -2,7 +2,8 @@
 
 import gc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from random import Random
 
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
@@ -12,6 +13,7 @@ from barnabas.sim.faults.long_cuts import LongCuts
 from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
+from barnabas.sim.reduction import Reduction
 from barnabas.sim.workloads import compaction_workload, deletion_workload, reused_name
 from barnabas.sim.workloads.administrator import Administrator
 from barnabas.sim.workloads.compaction_workload import CompactionWorkload
@@ -63,6 +65,8 @@ class Outcome:
     reads: int
     commits: int
     transactions: int
+    reached: dict[str, int] = field(default_factory=dict, repr=False)
+    """States, and how often they were reached."""
 
     def __str__(self) -> str:
         return (
@@ -75,11 +79,30 @@ class Outcome:
 
 
 def run_seed(
-    seed: int, *, emphasis: str | None = None, say: Callable[[str], None] | None = None
+    seed: int,
+    *,
+    emphasis: str | None = None,
+    say: Callable[[str], None] | None = None,
+    reduction: Reduction | None = None,
 ) -> Outcome:
     """Run a seed. Raises `Violation`, or `Stuck` if the cluster does not recover."""
+    run = prepare(seed, emphasis, say, reduction)
+    play(run)
+    return run.outcome()
+
+
+def prepare(
+    seed: int,
+    emphasis: str | None = None,
+    say: Callable[[str], None] | None = None,
+    reduction: Reduction | None = None,
+) -> "Run":
     profile = draw_profile(Simulator(seed).source("profile"), emphasis)
-    run = Run(seed, profile, say)
+    return Run(seed, profile, say, reduction or Reduction())
+
+
+def play(run: "Run") -> None:
+    """Raises what `run_seed` raises."""
     collecting = gc.isenabled()
     gc.disable()  # what it does, and when, is not part of the seed
     try:
@@ -89,14 +112,31 @@ def run_seed(
         run.cluster.end()
         if collecting:
             gc.enable()
-    return run.outcome()
 
 
 class Run:
     """The acts of the play."""
 
-    def __init__(self, seed: int, profile: Profile, say: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        seed: int,
+        profile: Profile,
+        say: Callable[[str], None] | None,
+        reduction: Reduction,
+    ) -> None:
         self.seed = seed
+        self._reduction = reduction
+        self.parts: set[str] = set()
+        """What it has that can be left out."""
+        for part, count in (
+            ("transactions", profile.transactional_ids),
+            ("members", profile.members),
+            ("committers", profile.committers),
+            ("further producers", profile.producers - 1),
+        ):
+            if count > 0 and part not in reduction.without:
+                self.parts.add(part)
+        profile = reduction.applied_to(profile)
         self.profile = profile
         self.cluster = Cluster(seed, profile, say)
         self.simulator = self.cluster.simulator
@@ -114,29 +154,37 @@ class Run:
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
         )
-        self.faults = Faults(self.cluster, self.administrator)
+        self.faults = Faults(self.cluster, self.administrator, reduction.faults)
         self._releases: Releases | None = None
-        if self.simulator.source("mixed releases").random() < _MIXED_RELEASES:
+        if self._has("mixed releases", _MIXED_RELEASES):
             self._releases = Releases(self.cluster)
 
         self._long_cuts: LongCuts | None = None
-        if self.simulator.source("has long cuts").random() < _LONG_CUTS:
+        if self._has("long cuts", _LONG_CUTS, self.simulator.source("has long cuts")):
             self._long_cuts = LongCuts(self.cluster)
             self._groups += self._long_cuts.groups
 
-        if self.simulator.source("metadata snapshots").random() < _METADATA_SNAPSHOTS:
+        if self._has("metadata snapshots", _METADATA_SNAPSHOTS):
             for machine in self.cluster.machines.values():
                 machine.snapshot_records = _SNAPSHOT_RECORDS
         self._deleting = self.simulator.source("deletions")
-        self._has_deletions = self._deleting.random() < _DELETIONS
+        self._has_deletions = self._has("deletions", _DELETIONS, self._deleting)
         if self._has_deletions:
             for machine in self.cluster.machines.values():
                 machine.properties |= deletion_workload.SETTINGS
         self._compacting = self.simulator.source("compactions")
-        self._has_compactions = self._compacting.random() < _COMPACTIONS
+        self._has_compactions = self._has("compactions", _COMPACTIONS, self._compacting)
         if self._has_compactions:
             for machine in self.cluster.machines.values():
                 machine.properties |= compaction_workload.SETTINGS
+
+    def _has(self, part: str, share: float, random: Random | None = None) -> bool:
+        """Whether the run has a part that this share of runs have."""
+        random = random or self.simulator.source(part)
+        if random.random() >= share or part in self._reduction.without:
+            return False
+        self.parts.add(part)
+        return True
 
     def play(self) -> None:
         self._bring_up()
@@ -212,14 +260,14 @@ class Run:
             self._transactions = TransactionalWorkload(self.cluster, places, self._places("out"))
             self._transactions.begin()
             self.administrator.internal_places = INTERNAL_PLACES
-        if self.simulator.source("real client").random() < _REAL_CLIENT:
+        if self._has("real client", _REAL_CLIENT):
             real = self.cluster.client("real-client")
             hosts = [machine.host for machine in self.cluster.machines.values()]
             RealClientWorkload(real, hosts, places).begin()
-        if self.simulator.source("consumer group").random() < _CONSUMER_GROUPS:
+        if self._has("consumer group", _CONSUMER_GROUPS):
             self._consumer_group = ConsumerGroupWorkload(self.cluster, places)
             self._consumer_group.begin()
-        if self.simulator.source("share group").random() < _SHARE_GROUPS:
+        if self._has("share group", _SHARE_GROUPS):
             self._share_group = ShareWorkload(self.cluster, places)
             self._share_group.begin()
         if self._has_deletions:
@@ -230,7 +278,7 @@ class Run:
             places_of_compacted = self._places(compaction_workload.TOPIC)
             self._compactions = CompactionWorkload(self.cluster, places_of_compacted)
             self._compactions.begin()
-        if self.simulator.source("reused name").random() < _REUSED_NAMES:
+        if self._has("reused name", _REUSED_NAMES):
             configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
             self._reused_name = ReusedNameWorkload(self.cluster, configs)
             self._reused_name.begin()
@@ -295,6 +343,7 @@ class Run:
             for partition in node.partitions:
                 self.cluster.watch.check_replica(node, partition)
             self.cluster.watch.replays.check_from_start(node)
+        self.cluster.check_epoch_starts()
         self.cluster.check_images()
 
     async def _operate(self, judge: Client) -> None:
@@ -338,7 +387,8 @@ class Run:
             cluster.history.reads,
             self._commits(),
             0 if self._transactions is None else self._transactions.transaction_history.committed,
+            dict(self.simulator.reached),
         )
 
 
-__all__ = ["Outcome", "Run", "Stuck", "Violation", "run_seed"]
+__all__ = ["Outcome", "Run", "Stuck", "Violation", "play", "prepare", "run_seed"]

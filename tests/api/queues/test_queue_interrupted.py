@@ -106,6 +106,58 @@ def offsets(lines: list[bytes], word: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("program", [BLOCKING, ASYNCIO], ids=["blocking", "asyncio"])
+def test_a_service_that_is_stopped_ends_in_order(
+    cluster: barnabas.Cluster, topic: str, program: str
+) -> None:
+    """As systemd and Kubernetes do it: SIGTERM, a while, SIGKILL."""
+    put(cluster, topic)
+    with started("-c", program, cluster.bootstrap_servers, topic) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=LIMIT_S)
+    lines += out.splitlines()
+    begun, done = offsets(lines, b"begun"), offsets(lines, b"done")
+    assert begun == done, error.decode()
+    assert 3 <= len(done) < COUNT
+    assert (process.returncode, error) == (0, b"")
+    with barnabas.Admin(cluster.bootstrap_servers) as admin:
+        assert not admin.describe_group(topic).members, "it has not left"
+    left = set(range(COUNT)) - done
+    assert others_get(cluster, topic, left) == left, "some were accepted, and came again"
+
+
+@pytest.mark.parametrize("program", [BLOCKING, ASYNCIO], ids=["blocking", "asyncio"])
+def test_jobs_that_take_too_long_are_left_to_others_when_a_service_is_stopped(
+    cluster: barnabas.Cluster, topic: str, program: str
+) -> None:
+    put(cluster, topic)
+    program = program.replace("sleep(1)", "sleep(3600)")
+    program = program.replace("concurrency=3", "concurrency=3, stop_timeout_s=0.2")
+    with started("-c", program, cluster.bootstrap_servers, topic) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"begun")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0
+    everything = set(range(COUNT))
+    assert others_get(cluster, topic, everything) == everything
+
+
+@pytest.mark.parametrize("program", [BLOCKING, ASYNCIO], ids=["blocking", "asyncio"])
+def test_a_program_that_handles_the_signal_keeps_its_handler(
+    cluster: barnabas.Cluster, topic: str, program: str
+) -> None:
+    put(cluster, topic)
+    own = "import signal, os\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(17))\n"
+    with started("-c", own + program, cluster.bootstrap_servers, topic) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"begun")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(LIMIT_S) == 17
+
+
+@pytest.mark.parametrize("program", [BLOCKING, ASYNCIO], ids=["blocking", "asyncio"])
 def test_run_ends_after_the_jobs_that_have_begun(
     cluster: barnabas.Cluster, topic: str, program: str
 ) -> None:

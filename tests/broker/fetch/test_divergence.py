@@ -34,3 +34,15 @@ def test_a_follower_that_has_diverged_acknowledges_nothing(leader: Leader) -> No
     assert data.diverging_epoch == EpochEndOffset(4, 0)
     assert not data.records
     assert leader.led[0].high_watermark == 0
+
+
+def test_a_follower_that_has_missed_removed_deletions_is_sent_to_the_start(leader: Leader) -> None:
+    """Its log diverges there: it may have records that a tombstone deleted which is gone."""
+    leader.write(0)
+    leader.led[0].apply(PartitionImage(0, [1, FOLLOWER], [1], 1, 5, 7))
+    leader.led[0].log.compaction_progress.deletions_upto = 2
+    answer = leader.received(leader.send({0: 1}, (0, 0), last_fetched_epoch=5))
+    (data,) = answer.responses[0].partitions
+    assert data.error_code == 0
+    assert data.diverging_epoch == EpochEndOffset(5, 0)
+    assert not data.records

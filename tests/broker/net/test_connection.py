@@ -54,6 +54,41 @@ def test_answers_of_one_read_go_out_together(talk: Talk) -> None:
     assert talk.transport.written == [b"abc"]
 
 
+def _many(talk: Talk) -> list[bytes]:
+    """Many requests that arrive at once, after a large one, which has let the buffer grow."""
+    talk.connections.max_request_bytes = 100_000
+    talk.send(bytes(90_000))
+    talk.handled.clear()
+    frames = [b"%d" % number + bytes(900) for number in range(1, 100)]
+
+    async def send() -> None:
+        talk.send(*frames)
+
+    talk.loop.run_until_complete(send())
+    return frames
+
+
+def test_many_bytes_of_requests_are_handled_in_several_turns(talk: Talk) -> None:
+    """Another connection is served in between."""
+    frames = _many(talk)
+    assert 0 < len(talk.handled) < len(frames)
+    assert not talk.transport.reading
+    while len(talk.handled) < len(frames):
+        talk.loop.run_until_complete(asyncio.sleep(0))
+    assert talk.handled == frames
+    assert talk.transport.reading
+    assert len(talk.transport.written) == 4, "the large one, and three turns of 32 KiB"
+
+
+def test_a_client_that_closes_its_side_gets_the_answers_of_later_turns(talk: Talk) -> None:
+    frames = _many(talk)
+    assert talk.connection.eof_received()
+    for _ in frames:
+        talk.loop.run_until_complete(asyncio.sleep(0))
+    assert talk.handled == frames
+    assert talk.transport.closed
+
+
 def test_requests_behind_a_parked_one_wait_for_it(talk: Talk) -> None:
     talk.send(b"a", b"?", b"b", b"0", b"?", b"c")
     assert talk.handled == [b"a", b"?"]

@@ -151,8 +151,10 @@ class Decoder(ThreadPoolExecutor):
         return super().submit(*arguments, **named)
 
 
-@pytest.mark.parametrize(("count", "used"), [(100, 0), (5000, 1)])
-def test_a_large_request_is_decoded_in_a_thread(local_node: Node, count: int, used: int) -> None:
+@pytest.mark.parametrize(("count", "used"), [(100, 0), (5000, 2)])
+def test_a_large_request_is_decoded_and_its_response_encoded_in_a_thread(
+    local_node: Node, count: int, used: int
+) -> None:
     names = [MetadataRequestTopic(name=f"unknown-{number}") for number in range(count)]
     frame = bytearray(b"".join(encode_request(MetadataRequest(names), 9, 7, "me"))[4:])
 

@@ -1,6 +1,7 @@
 """Frames out of a stream that comes in pieces of any size."""
 
 import struct
+from mmap import mmap
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,7 @@ def put(buffer: ReceiveBuffer, data: bytes, most: int = 1 << 30) -> None:
         assert len(room) > 0
         piece = data[: min(len(room), most)]
         room[: len(piece)] = piece
+        room.release()
         buffer.received(len(piece))
         data = data[len(piece) :]
 
@@ -128,3 +130,25 @@ def test_small_frames_never_make_it_grow_much(sizes: list[int]) -> None:
         put(buffer, frame(bytes(size)), most=1000)
         assert buffer.next_frame(LIMIT) is not None
     assert buffer.capacity in (0, INITIAL_BYTES)
+
+
+def test_a_large_frame_arrives_in_memory_that_grows_in_place() -> None:
+    buffer = ReceiveBuffer()
+    body = bytes(range(256)) * (40 << 10)
+    assert len(body) > 2 * KEPT_BYTES
+    put(buffer, frame(body) + frame(b"abc"), most=1 << 20)
+    assert isinstance(buffer._buffer, mmap)
+    found = buffer.next_frame(LIMIT)
+    assert found == body
+    assert buffer.next_frame(LIMIT) == b"abc"
+
+
+def test_a_view_of_a_large_buffer_stays_valid_when_it_grows() -> None:
+    buffer = ReceiveBuffer()
+    first, second = b"a" * (3 * KEPT_BYTES), b"b" * (9 * KEPT_BYTES)
+    put(buffer, frame(first) + frame(second)[:1])
+    view = buffer.next_frame(LIMIT)
+    put(buffer, frame(second)[1:])
+    assert view == first
+    assert buffer.next_frame(LIMIT) == second
+    assert view == first

@@ -88,6 +88,14 @@ def test_what_the_broker_refuses_is_said_in_one_line(
     assert "INVALID_TOPIC" in cli.fails(1, "topics", "create", "no/good")
 
 
+def test_partitions_that_are_added_move_keys(cli: Cli, new_topic: Callable[..., str]) -> None:
+    topic = new_topic(2)
+    done = cli.run("topics", "alter", topic, "--partitions", "3")
+    assert b"keys are hashed to 3 partitions from now on" in done.stderr
+    done = cli.run("topics", "alter", topic, "--config", "retention.ms=1000")
+    assert b"keys" not in done.stderr
+
+
 def test_subscriptions_to_client_metrics(cli: Cli, name: str) -> None:
     cli.ok("configs", "set", "client-metrics", name, "metrics=org.a,org.b", "match=client_id=b-.*")
     rows = [row for row in cli.json("configs", "get", "client-metrics") if name in row.values()]

@@ -27,7 +27,6 @@ main()
         (["pipeline", "list", "."], "spark"),
         (["pipeline", "run", "query.sql"], "spark"),
         (["connect", "run"], "spark"),
-        (["mirror", "run", "--from", "a=x:1", "--to", "b=x:2", "--topics", "t"], "spark"),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else value,
 )

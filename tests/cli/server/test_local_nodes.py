@@ -1,11 +1,18 @@
 """What each node of a cluster on one machine is given."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from barnabas.broker.settings.config import ConfigError
-from barnabas.cli.server.local_nodes import check_single_directory, nodes_beyond, plan_nodes
+from barnabas.cli.server.local_nodes import (
+    check_new,
+    check_single_directory,
+    nodes_beyond,
+    plan_another,
+    plan_nodes,
+)
 from barnabas.cli.server.node_process import LONGEST_PAUSE_S, pause_before_start
 
 
@@ -94,3 +101,27 @@ def test_nodes_that_are_not_started_are_noticed(tmp_path: Path) -> None:
 def test_pauses_double_up_to_a_bound() -> None:
     assert [pause_before_start(n) for n in (1, 2, 3, 4)] == [0.5, 1, 2, 4]
     assert pause_before_start(7) == pause_before_start(70) == LONGEST_PAUSE_S
+
+
+def test_another_node_takes_no_port_that_is_in_use(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        last = f"127.0.0.1:{taken.getsockname()[1] - 1}"
+        nodes = plan_nodes({"log.dirs": str(tmp_path), "listeners": last}, 1)
+        another = plan_another(nodes)
+        assert another.address.port not in (nodes[0].address.port, taken.getsockname()[1])
+    assert another.node_id == 2
+    assert another.properties["log.dirs"] == str(tmp_path / "node-2")
+    assert another.properties["listeners"] == str(another.address)
+    voters = "controller.quorum.voters"
+    assert another.properties[voters] == nodes[0].properties[voters]
+
+
+def test_another_node_is_refused_where_there_is_data(tmp_path: Path) -> None:
+    nodes = plan_nodes({"log.dirs": str(tmp_path), "listeners": "127.0.0.1:0"}, 1)
+    another = plan_another(nodes)
+    check_new(another)
+    (tmp_path / "node-2").mkdir()
+    with pytest.raises(ConfigError, match="--nodes 2"):
+        check_new(another)

@@ -116,6 +116,7 @@ def test_three_nodes_form_a_cluster_and_stop_one_after_the_other(
         "node-1",
         "node-2",
         "node-3",
+        "supervisor.sock",
     ]
     cli = Cli(bootstrap)
     cli.ok("topics", "create", "t")

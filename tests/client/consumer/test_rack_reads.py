@@ -10,7 +10,8 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer import broker_fetcher, range_reader
 from barnabas.client.consumer.fetch_request import FetchTuning
-from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.consumer.range_reader import RecordRange
+from barnabas.client.consumer.range_tables import RangeTables
 from tests.support.cluster import ClusterProcesses
 from tests.support.wait import wait_until
 
@@ -50,7 +51,7 @@ def test_a_follower_on_the_rack_is_read_from_and_its_death_does_not_matter(
         async def read() -> list[bytes]:
             values: list[bytes] = []
             async with ClusterClient(processes.bootstrap) as cluster:
-                reader = RangeReader(
+                reader = RangeTables(
                     cluster,
                     [RecordRange(PLACE, 0, 10)],
                     ["value"],

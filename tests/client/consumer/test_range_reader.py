@@ -14,8 +14,9 @@ from barnabas.client.connect.cluster_metadata import (
     TopicMetadata,
     TopicPartition,
 )
-from barnabas.client.consumer import range_reader
-from barnabas.client.consumer.range_reader import FetchedRange, RangeReader, RecordRange
+from barnabas.client.consumer import range_reader, range_tables
+from barnabas.client.consumer.range_reader import FetchedRange, RecordRange
+from barnabas.client.consumer.range_tables import RangeTables
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.errors import CorruptRecords, DataLost, UnknownTopic
 from barnabas.records.encode import encode_batch
@@ -53,7 +54,7 @@ async def rows_of(
 ) -> list[tuple[str, int, int]]:
     rows = []
     async with ClusterClient(bootstrap) as cluster:
-        state = RangeReader(cluster, ranges, ["topic", "partition", "offset"], isolation=isolation)
+        state = RangeTables(cluster, ranges, ["topic", "partition", "offset"], isolation=isolation)
         while fetched := await state.fetch():
             for table in state.tables(fetched):
                 rows += table.to_pylist()
@@ -98,12 +99,12 @@ def batch_of(offsets: list[int], timestamp_ms: int = 0) -> bytes:
     return bytes(encode_batch(rows, base_offset=offsets[0]))
 
 
-def reading_of(start: int, end: int, **options: int) -> RangeReader:
+def reading_of(start: int, end: int, **options: int) -> RangeTables:
     cluster = ClusterClient("nowhere:1")
-    return RangeReader(cluster, [RecordRange(PLACE, start, end)], ["value"], **options)
+    return RangeTables(cluster, [RecordRange(PLACE, start, end)], ["value"], **options)
 
 
-def decoded(state: RangeReader, fetched: FetchedRange) -> list[int]:
+def decoded(state: RangeTables, fetched: FetchedRange) -> list[int]:
     tables = [*state.tables([fetched]), *state.rest()]
     return [int(value) for table in tables for value in table.column("value").to_pylist()]
 
@@ -124,7 +125,7 @@ def test_batches_that_are_older_as_a_whole_are_not_even_opened() -> None:
 
 
 def test_tables_do_not_grow_beyond_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(range_reader, "TABLE_ROWS", 3)
+    monkeypatch.setattr(range_tables, "TABLE_ROWS", 3)
     data = b"".join(batch_of([n, n + 1]) for n in range(0, 10, 2))
     tables = list(reading_of(0, 9).tables([FetchedRange(RecordRange(PLACE, 0, 9), 0, data, ())]))
     assert [table.num_rows for table in tables] == [4, 4, 1]

@@ -126,6 +126,28 @@ def test_members_leave_and_expire(shell: ShareShell) -> None:
     )
 
 
+def test_a_member_whose_connection_broke_is_removed_and_may_join_again(shell: ShareShell) -> None:
+    for member in "abc":
+        shell.join_group(member)
+    shell.begin_states()
+    shell.advance(1_000)
+    epoch = shell.join_group("b").member_epoch
+
+    def disconnect(group: str, member: str) -> None:
+        shell.carry_out(shell.shard.share.disconnected(group, member, shell.now_ms))
+
+    disconnect(G, "a")
+    for group, member in ((G, "a"), (G, "nobody"), ("no-group", "a")):
+        before = len(shell.log)
+        disconnect(group, member)
+        assert len(shell.log) == before
+    assert shell.beaten(shell.beat("a", epoch)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    shell.advance(1_000)
+    assert shell.assigned(shell.join_group("b")) == {"t": [0, 1]}, "two are left for each"
+    assert shell.assigned(shell.join_group("c")) == {"t": [0, 1]}
+    assert shell.join_group("a").error_code == ErrorCode.NONE
+
+
 def test_epochs_are_checked(shell: ShareShell) -> None:
     shell.join_group("a")
     shell.begin_states()

@@ -10,6 +10,7 @@ from barnabas.log import Log, LogConfig
 from tests.log.batches import batch, read_all
 from tests.log.compaction.compacting import compacted
 from tests.log.memory_disk import MemoryDisk
+from tests.log.recovery.test_garbled_epochs import garble
 
 _CONFIG = LogConfig(
     segment_bytes=300, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0
@@ -30,6 +31,17 @@ def _compacted(disk: MemoryDisk) -> Log:
     assert compacted(log, disk, _NOW_MS)
     assert [record.offset for record in read_all(log)] == [0, 5, 6, 7]
     return log
+
+
+def test_a_garbled_epoch_behind_a_gap_leaves_known_where_epochs_began() -> None:
+    disk = MemoryDisk()
+    _compacted(disk).abandon()
+    garble(disk, 5, 4096)
+    again = _opened(disk)
+    assert again.suspect_epochs_from == 5
+    assert again.epochs.entries() == [(0, 0), (1, 2), (2, 4)]
+    assert again.epoch_repair.adopt(3) == 1
+    assert again.epochs.entries() == [(0, 0), (1, 2), (2, 4)]
 
 
 @pytest.mark.parametrize("is_closed", [True, False])

@@ -464,6 +464,31 @@ def test_a_segment_behind_what_is_compacted_is_missed() -> None:
     assert [(each.start, each.end) for each in again.lost_ranges] == [(lost, following)]
 
 
+def test_damage_stays_known_where_a_compaction_was_about_to_begin() -> None:
+    """A gap behind a segment that was to be replaced is explained, unless damage has left it."""
+    from tests.log.batches import batch
+
+    config = LogConfig(
+        segment_bytes=300, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.0
+    )
+    disk = MemoryDisk()
+    log = opened(disk, config=config)
+    for number in range(12):
+        log.append(*batch([(number, b"%d" % (number % 2), value(number))]), 0, 0)
+    log.flusher.flush()
+    log.state_file.write(replaced=[info.base_offset for info in log.segment_infos()[:-1]])
+    damaged = log.segment_infos()[1]
+    log.abandon()
+    path = next(path for path in segments(disk) if base_of(path) == damaged.base_offset)
+    del disk.nodes[path].data[-7:]
+    for _ in range(2):
+        again = opened(disk, config=config)
+        (lost,) = again.lost_ranges
+        assert lost.end == damaged.next_offset
+        assert lost.start == lost.end - 1
+        again.abandon()
+
+
 DAMAGE = st.tuples(
     st.sampled_from(["truncate", "delete", "flip"]), st.integers(0, 5), st.integers(0, 499)
 )

@@ -9,12 +9,12 @@ import pytest
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.list_offsets import ListedOffset, list_offsets
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import ClusterEnd, Flow
 from barnabas.mirror.groups import anchors
 from barnabas.mirror.groups.anchors import take_anchors
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.offsets.translations import Translations
-from barnabas.mirror.round_report import RoundReport
 from tests.mirror.copies import copy, make_topic
 
 Ends = tuple[ClusterEnd, ClusterEnd]
@@ -34,7 +34,7 @@ class CopiedTopic:
         make_topic(flow.source, topic)
         make_topic(flow.target, self.there.topic)
 
-    def copy_burst(self) -> RoundReport:
+    def copy_burst(self) -> CopyReport:
         with barnabas.Producer(self.flow.source.bootstrap_servers) as producer:
             for _ in range(BURST):
                 producer.send(self.here.topic, b"value")

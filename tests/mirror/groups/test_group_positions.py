@@ -79,8 +79,8 @@ def test_syncs_are_stored_for_mirror_maker_and_for_the_next_driver() -> None:
     record, headers = sync_of(HERE, translation, 2005)
     assert (record.upstream_offset, record.downstream_offset) == (1999, 2198)
     assert len(dict(headers)[SEGMENTS]) < 1000
-    stored = stored_sync(TopicRecord(record.key, record.value, dict(headers), None))
+    stored = stored_sync(TopicRecord(record.key, record.value, dict(headers)))
     assert stored is not None
     assert (stored.partition, stored.source_end) == (HERE, 2005)
     assert Translation(stored.segments).translate(1995) == 2194
-    assert stored_sync(TopicRecord(record.key, record.value, {}, None)) is None
+    assert stored_sync(TopicRecord(record.key, record.value, {})) is None

@@ -18,16 +18,3 @@ def test_a_partition_that_is_begun_is_progress_whatever_the_lag() -> None:
     assert not wait.is_in_vain(Remaining(unbegun=1, offsets=10_000), 60)
     assert not wait.is_in_vain(Remaining(unbegun=1, offsets=10_000), 120)
     assert wait.is_in_vain(Remaining(unbegun=1, offsets=10_000), 121)
-
-
-def test_spark_may_take_longer_to_start() -> None:
-    wait = ProgressWait(60)
-    both = Remaining(1).plus(Remaining(1, is_starting=True))
-    assert not wait.is_in_vain(both, 0)
-    assert not wait.is_in_vain(both, 599)
-    assert not wait.is_in_vain(both._replace(is_starting=False), 599), "that is progress"
-    assert not wait.is_in_vain(both._replace(is_starting=False), 659)
-    assert wait.is_in_vain(both._replace(is_starting=False), 660)
-    forever = ProgressWait(60)
-    assert not forever.is_in_vain(both, 0)
-    assert forever.is_in_vain(both, 601)

@@ -82,6 +82,13 @@ def test_tombstones_and_records_of_transactions_may_go(newest: Stored) -> None:
     compare([*batch(2, b"a", b"2")], [*COMMITTED, *newest], end=4)
 
 
+def test_a_deleted_record_does_not_come_back() -> None:
+    tombstone = batch(3, b"b", None)
+    compare([*batch(2, b"a", b"2")], [*COMMITTED, *tombstone], end=4)
+    with pytest.raises(Violation, match="has 1, of the key b'b', and lacks 3, which deletes it"):
+        compare([*batch(1, b"b", b"1"), *batch(2, b"a", b"2")], [*COMMITTED, *tombstone], end=4)
+
+
 def test_tombstones_whose_time_is_not_over_stay() -> None:
     with pytest.raises(Violation, match="lacks 3, the newest value of b'b'"):
         compare(

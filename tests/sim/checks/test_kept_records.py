@@ -27,10 +27,10 @@ def _kept() -> KeptRecords:
 
 def test_a_replica_keeps_what_is_committed() -> None:
     kept = _kept()
-    kept.check("t-0", 1, KEY, 7)
-    kept.check("t-0", 2, KEY, 0)
+    kept.check("t-0", 1, KEY, 7, may_start_over=False)
+    kept.check("t-0", 2, KEY, 0, may_start_over=False)
     with pytest.raises(Violation, match="ends at 6, but it had everything up to 7"):
-        kept.check("t-0", 1, KEY, 6)
+        kept.check("t-0", 1, KEY, 6, may_start_over=False)
 
 
 def test_what_a_fault_has_taken_is_not_kept() -> None:
@@ -41,7 +41,7 @@ def test_what_a_fault_has_taken_is_not_kept() -> None:
     ):
         kept = _kept()
         lose(kept)
-        kept.check("t-0", 1, KEY, 0)
+        kept.check("t-0", 1, KEY, 0, may_start_over=False)
 
 
 def test_a_replica_that_is_removed_keeps_nothing() -> None:
@@ -49,4 +49,11 @@ def test_a_replica_that_is_removed_keeps_nothing() -> None:
     kept.learn(_image([2]))
     kept.has(1, KEY, 8)  # it does not know yet
     kept.learn(_image([1, 2]))
-    kept.check("t-0", 1, KEY, 0)
+    kept.check("t-0", 1, KEY, 0, may_start_over=False)
+
+
+def test_a_replica_that_may_start_over_is_counted_from_there() -> None:
+    kept = _kept()
+    kept.has(1, KEY, 8)
+    kept.check("t-0", 1, KEY, 0, may_start_over=True)
+    kept.check("t-0", 1, KEY, 0, may_start_over=False)

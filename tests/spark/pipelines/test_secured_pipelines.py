@@ -80,7 +80,8 @@ def test_a_run_and_a_replay_as_a_user_with_rights(
     command = ("pipeline", "run", str(folder), "--once", "--master", "local[2]")
     denied = cli.run(*command, *config)
     assert denied.returncode == 1
-    assert b"3 topics do not exist, or this user may not describe them" in denied.stderr
+    assert b"(user alice) lacks 10 rights" in denied.stderr
+    assert b"  barnabas acls add alice read --topic words\n" in denied.stderr
     allow(cluster, *RIGHTS)
     with barnabas.Producer(cluster.bootstrap_servers, security=cluster.security) as producer:
         for value in (b'{"word": "hello"}', b"nonsense", b'{"word": "you"}'):

@@ -25,7 +25,8 @@ from barnabas.client.admin.transactions import fence_producer, list_transactions
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.consumer.range_reader import RecordRange
+from barnabas.client.consumer.range_tables import RangeTables
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
@@ -158,7 +159,7 @@ class Job:
         partitions = [TopicPartition(self.topic, number) for number in range(2)]
         ends = await beginning_and_end(cluster, partitions, IsolationLevel.READ_COMMITTED)
         ranges = [RecordRange(each, *ends[each]) for each in partitions]
-        reading = RangeReader(cluster, ranges, ["value"])
+        reading = RangeTables(cluster, ranges, ["value"])
         values: list[str] = []
         while fetched := await reading.fetch():
             for table in (*reading.tables(fetched), *reading.rest()):

@@ -52,6 +52,11 @@ class ReplicaEntry(Entry):
             return
         if self._diverging is not None:
             return
+        if partition.must_start_over(self.replica_id, self.offset):
+            # To a follower its log diverges where the leader's starts.
+            start = partition.log.log_start_offset
+            self._diverging = EpochEnd(asked.last_fetched_epoch, start)
+            return
         self._refusal = self.error
         if self._refusal is ErrorCode.NONE and not partition.follower_fetched(
             self.replica_id, self.broker_epoch, self.offset, asked.log_start_offset

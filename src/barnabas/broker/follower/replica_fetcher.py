@@ -15,9 +15,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from barnabas.backoff import Backoff
+from barnabas.broker.follower.epoch_query import ask_epochs
 from barnabas.broker.follower.follower_log import (
     append_fetched,
+    has_nothing_in_common,
     start_at,
+    start_over,
     take_over_bounds,
     truncate,
 )
@@ -197,21 +200,43 @@ class ReplicaFetcher:
         self._session.opened(response.session_id)
         to_flush = []
         taken = []
-        for topic in response.responses:
-            for data in topic.partitions:
-                followed = self._followed.get((topic.topic_id, data.partition_index))
+        left = [
+            ((topic.topic_id, data.partition_index), data)
+            for topic in response.responses
+            for data in topic.partitions
+        ]
+        while left:
+            lacking = []
+            for key, data in left:
+                followed = self._followed.get(key)
                 if followed is None or followed.retry is not None:
                     continue
-                if followed.is_answered_by(number):
-                    self._take(followed, data)
-                    if followed.partition.follower_throttle is not None and data.records:
-                        taken.append((followed, len(data.records)))
-                    if followed.partition.flush_required and followed.retry is None:
-                        to_flush.append(followed)
+                if not followed.is_answered_by(number):
+                    continue
+                self._take(followed, data)
+                if followed.lacks_epochs:
+                    lacking.append((followed, data))
+                    continue
+                if followed.partition.follower_throttle is not None and data.records:
+                    taken.append((followed, len(data.records)))
+                if followed.partition.flush_required and followed.retry is None:
+                    to_flush.append(followed)
+            if lacking:
+                await self._learn_epochs([followed for followed, _ in lacking])
+            left = [(followed.key, data) for followed, data in lacking]
         if to_flush:
             await self._flush(to_flush)
         for followed, size in taken:
             self._throttle(followed, size)
+
+    async def _learn_epochs(self, lacking: list[Followed]) -> None:
+        """Ask the leader where its epochs began; a partition that gets no answer is left out."""
+        answers = await ask_epochs(self._host.peers, self.leader_id, lacking)
+        for followed in lacking:
+            followed.lacks_epochs = False
+            followed.leader_epochs = answers.get(followed.key)
+            if followed.leader_epochs is None:
+                self._back_off(followed)
 
     def _throttle(self, followed: Followed, size: int) -> None:
         """Leave a partition out for a while if replicas that catch up copy too fast."""
@@ -239,35 +264,33 @@ class ReplicaFetcher:
 
     def _take(self, followed: Followed, data: PartitionData) -> None:
         partition = followed.partition
-        end, start = partition.log.log_end_offset, partition.log.log_start_offset
-        asked, _ = fetch_position(partition)
+        end = partition.log.log_end_offset
         doubt = partition.doubt
         has_suspects = doubt.suspect_from is not None and not doubt.is_only_hole
         try:
             out_of_range = data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-            # A leader whose log starts behind the local log end has deleted what comes next. Any
-            # other leader has records to compare with: an offset alone is no reason to discard
-            # records.
-            if out_of_range and (data.log_start_offset > asked or (start == end and end > 0)):
+            if out_of_range and has_nothing_in_common(partition, data.log_start_offset):
                 start_at(partition, max(0, data.log_start_offset))
             elif data.error_code:
-                if data.error_code == ErrorCode.CORRUPT_MESSAGE:
-                    lost = StorageError(f"its leader, node {self.leader_id}, has lost offset {end}")
-                    partition.log_refusal(lost, self._clock.now_ms())
-                if out_of_range and followed.backoff_ms >= _BACKOFF_MS.longest:
-                    # Not before: the leader may have to hear of a new epoch first.
-                    examine_epochs(partition, partition.leader_epoch)
-                self._back_off(followed)
+                self._refused(followed, data.error_code)
                 return
             elif data.diverging_epoch is not None:
                 diverging = data.diverging_epoch
-                truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
+                has_no_common = diverging.end_offset <= data.log_start_offset
+                if has_no_common and partition.log.may_have_gaps:
+                    start_over(partition, data.log_start_offset)
+                else:
+                    truncate(partition, EpochEnd(diverging.epoch, diverging.end_offset))
             elif has_suspects:
                 truncate_suspect(partition)
                 self._session.name(followed)
             else:
                 if data.records:
-                    append_fetched(partition, data.records, self._clock.now_ms())
+                    followed.lacks_epochs = not append_fetched(
+                        partition, data.records, self._clock.now_ms(), followed.leader_epochs
+                    )
+                    if followed.lacks_epochs:
+                        return
                 elif doubt.refetch_upto:
                     doubt.caught_up(end, data.high_watermark)
                 job = take_over_bounds(partition, data.high_watermark, data.log_start_offset)
@@ -289,6 +312,18 @@ class ReplicaFetcher:
             self._session.name(followed)
         elif data.error_code or data.diverging_epoch is not None:
             self._back_off(followed)  # a retry without a pause would get the same answer, endlessly
+
+    def _refused(self, followed: Followed, error_code: int) -> None:
+        partition = followed.partition
+        if error_code == ErrorCode.CORRUPT_MESSAGE:
+            end = partition.log.log_end_offset
+            lost = StorageError(f"its leader, node {self.leader_id}, has lost offset {end}")
+            partition.log_refusal(lost, self._clock.now_ms())
+        is_last_try = followed.backoff_ms >= _BACKOFF_MS.longest
+        if error_code == ErrorCode.OFFSET_OUT_OF_RANGE and is_last_try:
+            # Not before: the leader may have to hear of a new epoch first.
+            examine_epochs(partition, partition.leader_epoch)
+        self._back_off(followed)
 
     async def _flush(self, to_flush: Iterable[Followed]) -> None:
         """Wait until the fetched records are flushed; a partition that can't be flushed is left

@@ -38,7 +38,9 @@ class Followed:
         "asked_start",
         "backoff_ms",
         "key",
+        "lacks_epochs",
         "leader_epoch",
+        "leader_epochs",
         "partition",
         "retry",
     )
@@ -47,6 +49,10 @@ class Followed:
         self.partition = partition
         self.key: Key = (partition.topic_id, partition.index)
         self.leader_epoch = partition.leader_epoch
+        self.leader_epochs: list[tuple[int, int]] | None = None
+        """Where the leader's epochs began; None if it was not asked."""
+        self.lacks_epochs = False
+        """It has to be asked before what it sent can be appended."""
         self.asked_offset = -1
         self.asked_start = -1
         """The log start that the leader knows. Retention moves it here without the leader."""

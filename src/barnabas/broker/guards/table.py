@@ -3,6 +3,7 @@
 A route without a guard is refused to all clients, and a test fails.
 """
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from barnabas.broker.guards import (
@@ -214,7 +215,7 @@ GUARDS: dict[type[Request[Any]], Guard] = {
 }
 
 
-def with_guards(routes: list[Route[NodeT]]) -> list[Route[NodeT]]:
+def with_guards(routes: Sequence[Route[NodeT]]) -> list[Route[NodeT]]:
     """The routes as they are served where an authorizer is set."""
     return [
         with_short_cut(route, guarded(route, GUARDS.get(route.request_type, nodes_only)))

@@ -7,17 +7,18 @@ from typing import Any, TypeVar
 from barnabas.broker.fetch.fetch_session import NO_REPLICA_ID, FetchSession
 from barnabas.broker.handlers.fetch_steps import (
     Needs,
+    add_answers,
     add_partitions,
     committed_only,
     find,
+    finish,
     forget_partitions,
     is_cut_off,
-    respond,
     room,
     throttled,
 )
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.runtime.slices import Slicer
+from barnabas.broker.runtime.slices import SLICE, Slicer
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse, FetchTopic
 
 _SLICE = 250
@@ -148,7 +149,12 @@ async def answer_in_slices(
             size += more
             unread.reserved += more
             await sleep(0)
-        response = respond(node, session, context, answers, cut_off=cut_off)
+        response = FetchResponse(session_id=session.session_id)
+        failed = False
+        for some in _batched(answers, SLICE):
+            failed |= add_answers(response, some)
+            await sleep(0)
+        finish(node, response, context, answers, failed=failed, cut_off=cut_off)
         slicer = Slicer(context.version)
         for answered in response.responses:
             parts = answered.partitions

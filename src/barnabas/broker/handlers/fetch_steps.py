@@ -223,6 +223,13 @@ def respond(
     cut_off: bool,
 ) -> FetchResponse:
     response = FetchResponse(session_id=session.session_id)
+    failed = add_answers(response, answers)
+    finish(node, response, context, answers, failed=failed, cut_off=cut_off)
+    return response
+
+
+def add_answers(response: FetchResponse, answers: list[tuple[Entry, PartitionData]]) -> bool:
+    """Add the answers to those before; whether some tell the client to look for a leader."""
     failed = False
     for topic, together in groupby(answers, key=lambda answer: answer[0].key[0]):
         answered = FetchableTopicResponse(partitions=[data for _, data in together])
@@ -230,8 +237,25 @@ def respond(
             answered.topic_id = topic
         else:
             answered.topic = topic
-        response.responses.append(answered)
         failed = failed or any(data.error_code in TELLS_LEADER for data in answered.partitions)
+        last = response.responses[-1] if response.responses else None
+        if last is not None and (last.topic, last.topic_id) == (answered.topic, answered.topic_id):
+            last.partitions += answered.partitions
+        else:
+            response.responses.append(answered)
+    return failed
+
+
+def finish(
+    node: Needs,
+    response: FetchResponse,
+    context: RequestContext,
+    answers: list[tuple[Entry, PartitionData]],
+    *,
+    failed: bool,
+    cut_off: bool,
+) -> None:
+    """Add what clients need to know of leaders."""
     if failed:
         _tell_leaders(node, response, context)
     if cut_off:
@@ -242,7 +266,6 @@ def respond(
                 data.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         if not any(data.records for _, data in answers):
             context.disconnect_after_response(node.loop)
-    return response
 
 
 def _tell_leaders(node: Needs, response: FetchResponse, context: RequestContext) -> None:

@@ -11,7 +11,7 @@ Needs DESCRIBE on each topic, and to create it CREATE on the topic or the cluste
 topics gets those that it may describe.
 """
 
-from asyncio import Future
+from asyncio import Future, sleep
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,7 +25,7 @@ from barnabas.broker.control.topic_metadata_cache import TopicMetadataCache
 from barnabas.broker.handlers.authorized_operations import NOT_ASKED
 from barnabas.broker.handlers.mutation_quota import create_on_demand
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.runtime.slices import Slicer, Slices, awaited
+from barnabas.broker.runtime.slices import SLICE, Slicer, Slices, awaited
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
@@ -92,11 +92,28 @@ def handle(
     for topic in request.topics or ():
         if not topic.name and topic.topic_id != ZERO_UUID:
             topic.name = None  # Java's client asks by id with an empty name
-    missing = _missing(node, request, access)
+    if len(request.topics or ()) > SLICE:
+        return _answer_many(node, request, context, access)
+    missing = _missing(node, request.topics, request, access)
     settled = node.departures.settled(context.connection.age_s)
     if missing or settled is not None:
         return _answer_later(node, request, context, access, missing, settled)
     return _answer(node, request, context, access, {})
+
+
+async def _answer_many(
+    node: Needs, request: MetadataRequest, context: RequestContext, access: RequestAccess
+) -> MetadataResponse:
+    """Many topics are looked for in slices."""
+    missing: list[str] = []
+    asked = request.topics or []
+    for first in range(0, len(asked), SLICE):
+        missing += _missing(node, asked[first : first + SLICE], request, access)
+        await sleep(0)
+    settled = node.departures.settled(context.connection.age_s)
+    return await _answer_later(
+        node, request, context, access, list(dict.fromkeys(missing)), settled
+    )
 
 
 async def _answer_later(
@@ -175,13 +192,18 @@ def _distinct(asked: Sequence[MetadataRequestTopic]) -> list[MetadataRequestTopi
     return list({(topic.name, topic.topic_id): topic for topic in asked}.values())
 
 
-def _missing(node: Needs, request: MetadataRequest, access: RequestAccess) -> list[str]:
-    """Topics that are requested by name, do not exist, and are to be created."""
+def _missing(
+    node: Needs,
+    topics: list[MetadataRequestTopic] | None,
+    request: MetadataRequest,
+    access: RequestAccess,
+) -> list[str]:
+    """Which of the topics are requested by name, do not exist, and are to be created."""
     if not request.allow_auto_topic_creation or not node.config.topic_creation.is_automatic:
         return []
     return [
         name
-        for name in dict.fromkeys(asked.name for asked in request.topics or ())
+        for name in dict.fromkeys(asked.name for asked in topics or ())
         if name is not None
         and name not in node.image.topics
         and _unknown(name) is not ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -43,6 +43,10 @@ _WRITE_TOGETHER = 64
 """Buffers collected before they are written, so that a client that stops reading is noticed in
 time."""
 
+_TURN_BYTES = 32 * 1024
+"""Bytes of requests handled in one turn of the event loop: one connection that has sent many
+requests at once must not keep all others waiting."""
+
 _COPIED_TOGETHER = 16 * 1024
 """Buffers whose total is smaller than this are cheaper to copy than to write one by one."""
 
@@ -72,6 +76,7 @@ class Connection(BufferedProtocol):
         "_answers",
         "_closing",
         "_connections",
+        "_continues",
         "_counted",
         "_dispatch",
         "_frame_limit",
@@ -88,6 +93,7 @@ class Connection(BufferedProtocol):
         "awaited_quota",
         "client_host",
         "client_port",
+        "ended_by_client",
         "has_ended",
         "is_throttled",
         "last_active",
@@ -128,10 +134,14 @@ class Connection(BufferedProtocol):
         self._watchers: list[Callable[[], bool]] = []
         """Called whenever answers may have been sent, until they return True."""
         self._reading = True
+        self._continues = False
+        """Whether requests that have arrived are handled in the next turn of the event loop."""
         self._closing = False
         self.has_ended = False
         """Whether the client has closed its side, or this side is about to; earlier requests are
         still answered."""
+        self.ended_by_client = False
+        """Whether the connection is lost, and this side had not closed it."""
         self.listener = listener
         self.principal: Principal = ANONYMOUS
         self.client_host = "?"
@@ -173,6 +183,7 @@ class Connection(BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
+        self.ended_by_client = not self._closing
         self._closing = True
         self._transport = None
         if self._muting is not None:
@@ -221,6 +232,10 @@ class Connection(BufferedProtocol):
             self._count()
 
     # -- called by the broker ----------------------------------------------------------------------
+
+    @property
+    def is_lost(self) -> bool:
+        return self._transport is None
 
     @property
     def age_s(self) -> float:
@@ -356,6 +371,12 @@ class Connection(BufferedProtocol):
             self._connections.refused.say(self.client_host, why)
             self.close()
 
+    def _too_large(self, size: int, max_bytes: int) -> None:
+        if self.probation is None and max_bytes < self._frame_limit.max_request_bytes:
+            self._handle_frames()  # a frame before this one authenticated it
+        else:
+            self._refuse_size(size, max_bytes)
+
     def _refuse_size(self, size: int, max_bytes: int) -> None:
         """Close a connection that announces a request of `size` bytes; it may speak another
         protocol."""
@@ -390,12 +411,18 @@ class Connection(BufferedProtocol):
         parked_bytes = sum(map(_ready_bytes, answers)) if answers else 0
         written: list[Buffer] = []
         must_wait = False
+        turn_bytes = _TURN_BYTES
         while (
             self._ready
             and not self._closing
             and len(answers) < MAX_PARKED
             and parked_bytes < MAX_PARKED_BYTES
         ):
+            if turn_bytes <= 0 and received.has_frame:
+                self._write(written)
+                self._held_since = 0.0
+                self._handle_more_later()
+                return
             try:
                 frame = received.next_frame(max_bytes)
                 if frame is None:
@@ -404,6 +431,7 @@ class Connection(BufferedProtocol):
                     received.put_back(frame)
                     must_wait = True
                     break
+                turn_bytes -= len(frame)
                 answer = dispatch(frame, self)
             except RequestHeld:
                 assert frame is not None
@@ -412,10 +440,7 @@ class Connection(BufferedProtocol):
                 break
             except FrameTooLargeError as error:
                 self._write(written)
-                if self.probation is None and max_bytes < self._frame_limit.max_request_bytes:
-                    self._handle_frames()  # a frame before this one authenticated it
-                else:
-                    self._refuse_size(int(str(error)), max_bytes)
+                self._too_large(int(str(error)), max_bytes)
                 return
             except WireError as error:
                 self._write(written)
@@ -444,6 +469,19 @@ class Connection(BufferedProtocol):
             and not (must_wait and received.pending >= MAX_WAITING_BYTES)
         )
         self._set_reading(self._ready and has_room)
+
+    def _handle_more_later(self) -> None:
+        """Let others be served before the next requests, which have arrived already."""
+        self._set_reading(False)
+        if not self._continues:
+            self._continues = True
+            get_running_loop().call_soon(self._handle_more)
+
+    def _handle_more(self) -> None:
+        self._continues = False
+        self._handle_frames()
+        if self._counted:
+            self._count()
 
     def _dispatch_proof(
         self, frame: memoryview, connection: "Connection"

@@ -5,7 +5,7 @@ table, so nothing is advertised that is not served.
 """
 
 import logging
-from asyncio import AbstractEventLoop, Future, get_running_loop, shield
+from asyncio import AbstractEventLoop, Future, get_running_loop, shield, sleep
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from barnabas.broker.net.connection import Answer, Connection
 from barnabas.broker.net.peer_authorization import ANY_CLIENT, PeerAuthorization
 from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.quotas.request_quota import RequestQuota
+from barnabas.broker.runtime.request_parts import Parts
 from barnabas.broker.runtime.slices import Slices, awaited
 from barnabas.security.principal import Principal
 from barnabas.wire.errors import ErrorCode
@@ -31,6 +32,8 @@ from barnabas.wire.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
 )
+from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.messages.share_fetch import ShareFetchResponse
 from barnabas.wire.primitives import Buffer, Reader, WireError
 
 logger = logging.getLogger(__name__)
@@ -60,13 +63,13 @@ Outcome = (
 """A response, a future of one, one that is built in slices, or none (a produce with acks=0)."""
 
 MAX_ELEMENTS = 40_000
-"""Array elements and tagged fields in one request: ten thousand topics with three settings each
-stay below it, and so do all partitions that a node can have."""
+"""Array elements and tagged fields in one request: all partitions that a node can have stay below
+it."""
 MAX_BYTES = 16 << 20
 """The size of a request that carries no records."""
-_DECODED_HERE_BYTES = 32 * 1024
+_DECODED_HERE_BYTES = 8 * 1024
 """A larger request of a client without records is decoded in a thread: this many bytes may be
-five thousand array elements, and decoding those takes ten milliseconds."""
+a thousand array elements and more, and what they ask for may take twenty milliseconds."""
 _MAX_DECODING_BYTES = 64 << 20
 """Requests that wait for that thread, all together; further ones are refused."""
 
@@ -127,6 +130,8 @@ class Route(Generic[NodeT]):
     has_records: bool = False
     """Whether its size says nothing about the time that decoding takes, since records are not
     decoded. Such requests of a connection may overlap, and must be handled as they arrive."""
+    parts: Parts | None = None
+    """How a large request is split, if its elements are decided one by one."""
     newest_version: int | None = None
     """The newest that is served, if that is not the newest there is."""
 
@@ -162,6 +167,7 @@ class Dispatcher(Generic[NodeT]):
         self._in_place = {
             route.api_key: route.handle_in_place for route in routes if route.handle_in_place
         }
+        self._parts = {route.api_key: route.parts for route in routes if route.parts}
         self._handlers = {route.api_key: (route.handle, route.peers_only) for route in routes}
         self._routes = {
             route.api_key: (
@@ -255,31 +261,81 @@ class Dispatcher(Generic[NodeT]):
             self._decoding_bytes -= size
 
         decoding.add_done_callback(decoded)
-        return loop.create_task(self._when_decoded(decoding, context))
+        return loop.create_task(self._when_decoded(decoder, decoding, context))
 
-    async def _when_decoded(self, decoding: Future[Any], context: RequestContext) -> Answer:
+    async def _when_decoded(
+        self, decoder: Executor, decoding: Future[Any], context: RequestContext
+    ) -> Answer:
+        header = context.header
         try:
-            request = await shield(decoding)
-            answer = self._decoded(request, context)
+            response = await self._in_parts(await shield(decoding), context)
+            if response is None:
+                return None
+            quota = context.quota
+            if quota is not None:
+                response = quota.throttled(response)
+            answer = await self._encoded_in_thread(decoder, response, header)
+            if quota is not None:
+                quota.encoded(response, answer)
         except WireError as error:
             context.connection.refuse(str(error))
             raise
         except Exception as error:
             context.connection.refuse(str(internal_error(context.connection, error)))
             raise
-        return await answer if isinstance(answer, Future) else answer
+        return answer
+
+    async def _encoded_in_thread(
+        self, decoder: Executor, response: Response, header: RequestHeader
+    ) -> list[Buffer]:
+        """A large request often has a large response."""
+        version, correlation_id = header.api_version, header.correlation_id
+        if isinstance(response, FetchResponse | ShareFetchResponse):
+            # It is built in slices, which are encoded, and must reach the socket soon.
+            return encode_response(response, version, correlation_id, self._on_errors)
+        codes: list[int] = []
+        answer = await get_running_loop().run_in_executor(
+            decoder,
+            encode_response,
+            response,
+            version,
+            correlation_id,
+            lambda _, found: codes.extend(found),
+        )
+        if codes and self._on_errors is not None:
+            self._on_errors(header.api_key, codes)
+        return answer
+
+    async def _in_parts(self, request: Request[Any], context: RequestContext) -> Response | None:
+        """The response to a large request: where its parts are independent, one after the
+        other."""
+        parts = self._parts.get(context.header.api_key)
+        if parts is None:
+            only: Response | None = await _awaited(self._outcome_of_late(request, context))
+            return only
+        whole: Response | None = None
+        for part, continued in parts.split(request):
+            response = await _awaited(self._outcome_of_late(part, context))
+            if whole is None:
+                whole = response
+            else:
+                parts.join(whole, response, continued)
+            await sleep(0)  # what is refused is decided without waiting for anything
+        return whole
+
+    def _outcome_of_late(self, request: Request[Any], context: RequestContext) -> Outcome:
+        quota = context.quota
+        if quota is None:
+            return self._outcome(request, context)
+        quota.resumed()
+        try:
+            return self._outcome(request, context)
+        finally:
+            quota.paused()
 
     def _decoded(self, request: Request[Any], context: RequestContext) -> Answer | Future[Answer]:
-        header, connection, quota = context.header, context.connection, context.quota
-        version = header.api_version
-        handle, peers_only = self._handlers[header.api_key]
-        if peers_only is not None:
-            sender_id = peers_only.sender(request, version)
-            if sender_id != ANY_CLIENT and not peers_only.may_send(connection.peer, sender_id):
-                refusal = peers_only.refuse(request)
-                return encode_response(refusal, version, header.correlation_id, self._on_errors)
-        on_errors = self._on_errors
-        outcome = handle(self._node, request, context)
+        header, quota, on_errors = context.header, context.quota, self._on_errors
+        outcome = self._outcome(request, context)
         if outcome is None:
             return None
         if isinstance(outcome, Response):
@@ -297,6 +353,15 @@ class Dispatcher(Generic[NodeT]):
             outcome = get_running_loop().create_task(outcome)
         return _encoded_later(outcome, lambda response: response, header, quota, on_errors)
 
+    def _outcome(self, request: Request[Any], context: RequestContext) -> Outcome:
+        handle, peers_only = self._handlers[context.header.api_key]
+        if peers_only is not None:
+            sender_id = peers_only.sender(request, context.version)
+            peer = context.connection.peer
+            if sender_id != ANY_CLIENT and not peers_only.may_send(peer, sender_id):
+                return peers_only.refuse(request)
+        return handle(self._node, request, context)
+
     def _unsupported_version(
         self, header: RequestHeader, request_type: type[Request[Any]]
     ) -> Answer:
@@ -307,6 +372,17 @@ class Dispatcher(Generic[NodeT]):
         own = ApiVersion(request_type.API_KEY, request_type.MIN_VERSION, request_type.MAX_VERSION)
         response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [own])
         return encode_response(response, 0, header.correlation_id, self._on_errors)
+
+
+async def _awaited(outcome: Outcome) -> Any:
+    """The response, whatever the handler has returned."""
+    if outcome is None or isinstance(outcome, Response):
+        return outcome
+    if isinstance(outcome, DelayedResponse):
+        await outcome.wait
+        response = outcome.respond()
+        return await response if isinstance(response, Future) else response
+    return await (awaited(outcome) if isinstance(outcome, Generator) else outcome)
 
 
 def internal_error(connection: Connection, error: Exception) -> WireError:

@@ -98,26 +98,40 @@ class RequestQuota:
     def encode(
         self, response: Response, header: RequestHeader, on_errors: OnErrors | None = None
     ) -> list[Buffer]:
-        if self.throttle_ms and "throttle_time_ms" in response.__slots__:
-            throttled: Any = copy(response)  # it may be one that many requests get
-            throttled.throttle_time_ms = max(self.throttle_ms, throttled.throttle_time_ms)
-            response = throttled
+        response = self.throttled(response)
         answer = encode_response(response, header.api_version, header.correlation_id, on_errors)
+        self.encoded(response, answer)
+        return answer
+
+    def throttled(self, response: Response) -> Response:
+        """The response with the throttle time."""
+        if not self.throttle_ms or "throttle_time_ms" not in response.__slots__:
+            return response
+        throttled: Any = copy(response)  # it may be one that many requests get
+        throttled.throttle_time_ms = max(self.throttle_ms, throttled.throttle_time_ms)
+        made: Response = throttled
+        return made
+
+    def encoded(self, response: Response, answer: list[Buffer]) -> None:
+        """Count what was fetched."""
         if isinstance(response, FetchResponse | ShareFetchResponse):
             self.client.fetched(sum(map(len, answer)), self._now_ms())
-        return answer
 
     # -- time --------------------------------------------------------------------------------------
 
+    def resumed(self) -> None:
+        """The broker works on the request again, until `paused`."""
+        self._began = self._now_s()
+
     def paused(self) -> None:
-        """The broker stops working on the request, for good or until `timed` goes on."""
+        """The broker stops working on the request, for good or until `timed` or `resumed`."""
         self.client.worked(self._now_s() - self._began, self._now_ms())
 
     def timed(self, step: Callable[[ArgumentT], None]) -> Callable[[ArgumentT], None]:
         """A later step of the work."""
 
         def work(argument: ArgumentT) -> None:
-            self._began = self._now_s()
+            self.resumed()
             step(argument)
             self.paused()
 

@@ -112,6 +112,7 @@ class LogCleaner:
         job = log.compaction.plan(
             self._now_ms(),
             upto_offset=partition.high_watermark,
+            removable_upto=None if partition.leading is None else partition.leading.lowest_end,
             limits=CompactionLimits(
                 self._config.cleaner.dedupe_buffer_bytes,
                 self._config.cleaner.max_bytes_per_second,

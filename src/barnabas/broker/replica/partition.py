@@ -189,6 +189,13 @@ class Partition:
             self.host.on_follower_ready(self)
         return True
 
+    def must_start_over(self, node_id: int, offset: int) -> bool:
+        """Whether a follower that fetches from `offset` on has to copy the whole log again."""
+        log = self.log
+        return self.leading is not None and self.leading.must_start_over(
+            node_id, offset, log.log_start_offset, log.compaction_progress.deletions_upto
+        )
+
     @property
     def lacks_replicas(self) -> bool:
         """Whether too few replicas are in sync for acks=all."""

@@ -55,6 +55,13 @@ def start_at(partition: "Partition", offset: int, *, keep: bool) -> None:
         )
 
 
+def expect_refetch(partition: "Partition") -> None:
+    """The replica does not lead before it has again what it has now; see `ReplicaDoubt`."""
+    doubt = partition.doubt
+    doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
+    doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
+
+
 def truncate_suspect(partition: "Partition") -> None:
     """Truncate where the log is in doubt; another replica leads, and has answered.
 
@@ -62,8 +69,7 @@ def truncate_suspect(partition: "Partition") -> None:
     """
     doubt = partition.doubt
     if doubt.suspect_from is not None:
-        doubt.refetch_upto = max(doubt.refetch_upto, partition.log.log_end_offset)
-        doubt.committed_upto = max(doubt.committed_upto, partition.high_watermark)
+        expect_refetch(partition)
         start = partition.log.log_start_offset
         if doubt.suspect_from < start:
             # Some were deleted since. The log must not end before its start: `fetch_position` has

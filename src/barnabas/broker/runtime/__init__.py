@@ -2,6 +2,7 @@
 
 clock               wall clock and monotonic clock
 slices              long work, a slice at a time
+request_parts       large requests, split and answered as a whole
 loop_stalls         how long the event loop has stood still
 child_process       long work in another process
 node_threads        the threads of a node, by the work that they do

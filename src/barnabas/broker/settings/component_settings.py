@@ -262,6 +262,7 @@ class ShareSettings:
     heartbeat_interval_ms: int = _setting("group.share.heartbeat.interval.ms")
     min_heartbeat_interval_ms: int = _setting("group.share.min.heartbeat.interval.ms")
     max_heartbeat_interval_ms: int = _setting("group.share.max.heartbeat.interval.ms")
+    disconnect_grace_ms: int = _setting("group.share.disconnect.grace.ms")
     assignment_interval_ms: int = _setting("group.share.assignment.interval.ms")
     min_assignment_interval_ms: int = _setting("group.share.min.assignment.interval.ms")
     max_assignment_interval_ms: int = _setting("group.share.max.assignment.interval.ms")

@@ -1,6 +1,7 @@
 """A broker's settings: parsed once, typed, some of them changeable while it runs."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from barnabas.broker.settings.aliases import with_aliases
 from barnabas.broker.settings.component_settings import (
@@ -97,9 +98,10 @@ class BrokerConfig:
     def set_dynamic(self, changed: Mapping[str, str]) -> None:
         """Take over what was changed while running; everything else is as at the start."""
         self._overrides = ListenerOverrides({**self._of_listeners, **changed}, BROKER_CONFIGS)
-        values: dict[str, ConfigValue] = {}
-        for name, config in BROKER_CONFIGS.items():
-            values[name] = config.parse(changed.get(name, self.static.get(name, config.default)))
+        values = dict(_default_values())
+        for name, text in (*self.static.items(), *changed.items()):
+            if name in BROKER_CONFIGS:
+                values[name] = BROKER_CONFIGS[name].parse(text)
         self._values = values
         self.node = read_settings(NodeSettings, values)
         self.authorizer = read_settings(AuthorizerSettings, values)
@@ -131,6 +133,11 @@ class BrokerConfig:
     def topic(self, configs: Mapping[str, str]) -> TopicSettings:
         """The settings of a topic: its own, or the broker's defaults for them."""
         return read_topic_settings(configs, self._values)
+
+
+@cache
+def _default_values() -> Mapping[str, ConfigValue]:
+    return {name: config.parse(config.default) for name, config in BROKER_CONFIGS.items()}
 
 
 def _refusal(name: str) -> str:

@@ -115,6 +115,14 @@ _MEMBERS = (
         low=1,
     ),
     ConfigDef(
+        "group.share.disconnect.grace.ms",
+        _INT,
+        "1000",
+        "Time after which a member of a share group whose connection broke is removed, unless it "
+        "is back; -1 waits for the session timeout",
+        low=-1,
+    ),
+    ConfigDef(
         "group.share.assignment.interval.ms",
         _INT,
         "1000",

@@ -105,6 +105,10 @@ class ShareSessions:
         """Whether it has not ended, and no other has taken its place."""
         return self._sessions.get((session.group_id, session.member_id)) is session
 
+    def has(self, group_id: str, member_id: str) -> bool:
+        """Whether the member has a session here."""
+        return (group_id, member_id) in self._sessions
+
     def add(self, session: ShareSession, place: Place) -> bool:
         """Fetch this partition too. False if there are too many."""
         if place not in session.partitions:

@@ -379,6 +379,11 @@ async def alter(
         print_json({"topic": name, "altered": True})
     else:
         say(f"altered topic {name}")
+    if partitions is not None:
+        say(
+            f"note: keys are hashed to {partitions} partitions from now on. New records of a key "
+            "may go to another partition than its earlier ones, and be read before them"
+        )
 
 
 def _is_internal(topic: "TopicMetadata") -> bool:

@@ -1,12 +1,14 @@
 """`barnabas app run`."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from barnabas.cli.application.loading import load
+from barnabas.cli.base import exit_codes
 from barnabas.cli.base.client_security import ClientConfig, CommandConfig
 from barnabas.cli.base.command import (
     Bootstrap,
@@ -26,6 +28,8 @@ Examples:
 """
 WORKER = "BARNABAS_APP_WORKER"
 _MAX_PORT = 65_535
+_GRACE_S = 20.0  # as of `App.serve`
+_JOIN_S = 0.5
 
 
 def run(
@@ -45,6 +49,14 @@ def run(
             show_default=False,
         ),
     ] = None,
+    grace: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Time for records being handled, after Ctrl-C or SIGTERM.",
+        ),
+    ] = _GRACE_S,
     log_format: Annotated[
         LogFormat, typer.Option(help="Lines of the log: text, or JSON objects.")
     ] = LogFormat.TEXT,
@@ -63,26 +75,34 @@ def run(
         config = command_config or before.command_config
         if workers == 1 and not reload:
             set_up_log(as_json=log_format is LogFormat.JSON)
-            return _run_here(name, address, servers, config)
+            return _run_here(name, address, servers, config, grace)
         from barnabas.cli.application.workers import Workers
 
         load(name)  # so that a mistake is told once
-        command = ["app", "run", name, "--log-format", log_format]
+        command = ["app", "run", name, "--log-format", log_format, "--grace", f"{grace:g}"]
         if servers:
             command += ["--bootstrap", servers]
         if config:
             command += ["--command-config", str(config)]
-        return Workers(command, workers, address, reloads=reload).run()
+        return Workers(command, workers, address, grace, reloads=reload).run()
 
     exit_with(call, verbose=verbose or before.verbose)
 
 
 def _run_here(
-    name: str, address: tuple[str, int] | None, servers: str | None, config: Path | None
+    name: str,
+    address: tuple[str, int] | None,
+    servers: str | None,
+    config: Path | None,
+    grace_s: float,
 ) -> int | None:
     import asyncio
+    import logging
+    import threading
 
     import uvloop
+
+    from barnabas.app.opened_clients import HANDLER_THREADS
 
     app = load(name)
     if servers:
@@ -91,7 +111,15 @@ def _run_here(
         app.security = ClientConfig(config).security_settings
     app.runs_timers = os.environ.get(WORKER, "0") == "0"
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(app.serve(http=address))
+        runner.run(app.serve(http=address, grace_s=grace_s))
+    late = [each for each in threading.enumerate() if each.name.startswith(HANDLER_THREADS)]
+    for each in late:
+        each.join(_JOIN_S)
+    if any(each.is_alive() for each in late):
+        # Python would wait for functions that take longer than the grace period. All is closed.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(exit_codes.OK)
     return None
 
 

@@ -20,6 +20,8 @@ from barnabas.cli.base.output import say
 _LOOK_EVERY_S = 0.2
 _PAUSES = Backoff(0.5, 30.0)
 _LONG_LIFE_S = 60.0
+_CLOSING_S = 10.0
+"""For a worker to leave its groups after the grace period."""
 _SKIPPED = {".git", ".venv", "venv", "node_modules", "__pycache__"}
 
 
@@ -31,11 +33,13 @@ class Workers:
         command: list[str],
         count: int,
         address: tuple[str, int] | None,
+        grace_s: float,
         *,
         reloads: bool = False,
     ) -> None:
         self._command = command
         self._address = address
+        self._grace_s = grace_s
         self._reloads = reloads
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._started: dict[int, float] = {}
@@ -90,12 +94,13 @@ class Workers:
         )
 
     def _stop(self) -> None:
-        """Let all finish; a second signal kills them."""
+        """Let all finish; a second signal kills them, and so does the end of their time."""
+        deadline = time.monotonic() + self._grace_s + _CLOSING_S
         for process in self._processes.values():
             if process.poll() is None:
                 process.terminate()
         while any(each.poll() is None for each in self._processes.values()):
-            if self._signals > 1:
+            if self._signals > 1 or time.monotonic() > deadline:
                 for process in self._processes.values():
                     process.kill()
             time.sleep(_LOOK_EVERY_S / 4)

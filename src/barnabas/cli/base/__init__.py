@@ -18,5 +18,6 @@ spark_master     which Spark pipelines can run on
 topic_names      whether a topic exists, and similar names if it does not
 partition_names  TOPIC[:N,...] arguments
 times            points in time and durations, read and printed
+supervisor_socket  what a local cluster is asked by other commands
 console_extra    whether the console's packages are installed
 """

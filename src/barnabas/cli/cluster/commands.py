@@ -1,5 +1,6 @@
 """`barnabas cluster`: show a cluster, add and remove nodes, move replicas and leaders."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -86,11 +87,29 @@ app.command("doctor", epilog=doctor.EPILOG)(cluster_command(doctor.doctor))
 app.command("top", epilog=top.EPILOG)(cluster_command(top.top))
 
 
-@app.command("add-node", epilog="Example: barnabas cluster add-node 4 --rebalance")
+@app.command(
+    "add-node",
+    epilog="""\b
+Examples:
+  barnabas cluster add-node 4 --rebalance
+  barnabas cluster add-node --local barnabas-data --rebalance
+""",
+)
 @cluster_command
 async def add_node(
     session: Session,
-    node_id: NodeId,
+    node_id: Annotated[
+        int | None, typer.Argument(metavar="ID", help="Node id.", show_default=False, min=0)
+    ] = None,
+    local: Annotated[
+        Path | None,
+        typer.Option(
+            "--local",
+            metavar="DIR",
+            help="Start one more node of the local cluster that runs with its data in DIR.",
+            show_default=False,
+        ),
+    ] = None,
     vote: Annotated[
         bool, typer.Option("--vote/--no-vote", help="Make the node a voter of the quorum.")
     ] = True,
@@ -102,12 +121,21 @@ async def add_node(
     """Make a running node a voter, and move replicas to it.
 
     Start the node first, with the current voters: barnabas server --id ID --voters ...
-    New topics use it immediately.
+    New topics use it immediately. With --local DIR this starts the node too, and nodes become
+    voters as far as their number stays odd, up to five.
     """
     from barnabas.cli.cluster.membership import add_node, spread_replicas
 
     if throttle is not None and not rebalance:
         raise UsageError("--throttle needs --rebalance")
+    if (node_id is None) is (local is None):
+        raise UsageError("give the id of a node that runs, or --local DIR to start one")
+    if local is not None:
+        from barnabas.cli.cluster.local_node import add_local_node
+
+        await add_local_node(session, local, vote=vote, rebalance=rebalance, throttle=throttle)
+        return
+    assert node_id is not None
     async with session.connect() as cluster:
         said = await add_node(cluster, node_id) if vote else None
         moved = await spread_replicas(cluster, throttle) if rebalance else None

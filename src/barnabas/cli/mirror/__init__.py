@@ -2,7 +2,7 @@
 
 commands       the family
 run            `mirror run`: its options, and files of Mirror Maker 2
-foreground     flows on one Spark, until they are stopped
+foreground     flows in this process, until they are stopped
 cluster_option clusters as options name them
 operations     status, verify, failover, failback
 flow_options   the options that say which flow they mean

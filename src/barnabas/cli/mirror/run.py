@@ -23,7 +23,7 @@ from barnabas.cli.mirror.flow_options import (
     TopicNames,
     group_settings,
 )
-from barnabas.cli.mirror.foreground import RunPlace, run_flows
+from barnabas.cli.mirror.foreground import run_flows
 
 if TYPE_CHECKING:
     from barnabas.mirror.configured_flow import ConfiguredFlow
@@ -100,9 +100,7 @@ def run(
         Literal["gzip", "snappy", "lz4", "zstd"] | None,
         typer.Option(help="Compress batches that are not compressed.", show_default=False),
     ] = None,
-    checkpoints: Annotated[
-        Path, typer.Option(metavar="DIR", help="Directory for Spark's files; may be lost.")
-    ] = Path(".barnabas/mirror"),
+    checkpoints: Annotated[Path | None, typer.Option(hidden=True)] = None,
     metrics_listener: Annotated[
         str | None,
         typer.Option(
@@ -111,24 +109,25 @@ def run(
             show_default=False,
         ),
     ] = None,
-    master: Annotated[
-        str, typer.Option(metavar="URL", help="Spark master; this machine by default.")
-    ] = "local[*]",
+    master: Annotated[str | None, typer.Option(hidden=True)] = None,
     verbose: Verbose = False,
 ) -> None:
-    """Copy topics until Ctrl-C, and go on where an earlier run has stopped.
+    """Copy topics until Ctrl-C, and continue where an earlier run has stopped.
+
+    Several processes with the same clusters and topics share the partitions.
 
     Records keep key, value, headers, timestamp, partition and order, and arrive exactly once.
     """
     before = common_options(ctx)
 
     def call() -> int:
-        import barnabas.spark  # noqa: F401 - first, so that a missing extra is named
         from barnabas.mirror.configured_flow import ConfiguredFlow
         from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
         from barnabas.mirror.mirror_maker.file_settings import listed
 
-        place = RunPlace(checkpoints, master)
+        for option, given in (("--checkpoints", checkpoints), ("--master", master)):
+            if given is not None:
+                say(f"{option} has no effect: a mirror needs no Spark")
         metrics = None if metrics_listener is None else _address(metrics_listener)
         limit = None if max_mb_per_second is None else round(max_mb_per_second * _MEGABYTE)
         options: dict[str, Any] = {
@@ -144,7 +143,7 @@ def run(
             for each in found.unused:
                 say(f"not used: {each}")
             flows = [_with_options(each, sync_acls, options) for each in found.flows]
-            return run_flows(flows, place, metrics)
+            return run_flows(flows, metrics)
         if source is None or target is None or topics is None:
             raise UsageError("give --from, --to and --topics, or --properties FILE")
         if flow_names:
@@ -160,7 +159,7 @@ def run(
             **options,
         )
         taken = group_settings(groups, exclude_groups)
-        return run_flows([ConfiguredFlow(flow, taken)], place, metrics)
+        return run_flows([ConfiguredFlow(flow, taken)], metrics)
 
     exit_with(call, verbose=verbose or before.verbose)
 

@@ -1,13 +1,21 @@
 """Finds errors before Spark is started, which takes seconds."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Collection, Iterable
 
-from barnabas.cli.base.command import CommandError
+from barnabas.cli.base.command import CLIENT_ID, CommandError
 from barnabas.cli.base.output import say
-from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.security_settings import security_settings
+from barnabas.client.rights.probe import missing_rights
+from barnabas.client.rights.report import UNKNOWN_USER, rights_error
+from barnabas.client.rights.right import Right
+from barnabas.errors import BarnabasError, InvalidArgument, NotAuthorized
+from barnabas.quantities import counted
 from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines import Pipeline, PipelineError, RunFolder
 from barnabas.spark.pipelines.errors.error_list import raise_all
+from barnabas.spark.pipelines.operations.rights import rights_of
 from barnabas.sync.admin import Admin
 
 _CREATED = "the broker creates it with the first record, unless auto.create.topics.enable is false"
@@ -46,6 +54,13 @@ def check_before_start(
     written = {topic: each.name for each in known for topic in each.written_topics}
     if not read and not written:
         return
+    if cluster.security:
+        try:
+            _check_rights(known, cluster)
+        except NotAuthorized as error:
+            if not keep_going:
+                raise
+            say(f"warning: {error}")
     with Admin(cluster.bootstrap_servers, security=cluster.security) as admin:
         there = admin.topics(internal=True).keys()
     # A topic that one pipeline reads and another one writes comes with its first record.
@@ -57,6 +72,22 @@ def check_before_start(
     for topic, use in missing.items():
         warning = _error({topic: use}, is_secured=bool(cluster.security))
         say(warning if topic in read else f"{warning}, or {_CREATED}")
+
+
+def _check_rights(pipelines: Collection[Pipeline], cluster: ClusterAddress) -> None:
+    """What is denied now would stop a pipeline at its first batch."""
+    rights = [each for one in pipelines for each in rights_of(one) if not each.is_optional]
+    security = security_settings(cluster.security)
+
+    async def missing() -> list[Right]:
+        client = ClusterClient(cluster.bootstrap_servers, client_id=CLIENT_ID, security=security)
+        async with client:
+            return await missing_rights(client, rights)
+
+    denied = asyncio.run(missing())
+    if denied:
+        user = security.sasl_username or UNKNOWN_USER
+        raise rights_error(denied, f"this run of {counted(len(pipelines), 'pipeline')}", user)
 
 
 def _error(missing: dict[str, str], *, is_secured: bool) -> str:

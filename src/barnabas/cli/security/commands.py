@@ -113,6 +113,11 @@ def add_node(
         nodes = parse_nodes(node)
         for each in nodes:
             first = files.node_folder(files.node_ids[0]) / "server.properties"
+            if not first.exists():
+                raise CommandError(
+                    f"{folder} belongs to a local cluster, begun with `barnabas server --secure`: "
+                    f"add a node with `barnabas cluster add-node --local {folder.parent}`"
+                )
             voters = read_properties(first, "the settings of the first node,").get(_VOTERS, "")
             files.add(each)
             _write_settings(files, each, port, voters, installed_at, data)

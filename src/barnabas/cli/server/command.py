@@ -37,6 +37,7 @@ Examples:
 """
 MAX_NODES = 100
 _PREFIX = "BARNABAS_"
+_CONSOLE_PORT = 8080
 _OF_COMMANDS = (BOOTSTRAP_VARIABLE, CONFIG_VARIABLE)
 
 
@@ -100,6 +101,16 @@ def server(
         bool,
         typer.Option("--console", help="Start the web console too, at http://localhost:8080/."),
     ] = False,
+    console_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Start the web console on another port of localhost; 0 chooses a free one.",
+            show_default=False,
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Properties file with settings.")
     ] = None,
@@ -141,9 +152,10 @@ def server(
             properties |= {name: value for name, value in options.items() if value is not None}
             if check:
                 return _check(properties)
+            port = _CONSOLE_PORT if console and console_port is None else console_port
             if nodes is None:
-                return _run_node(properties, secure=secure, console=console)
-            return _run_nodes(properties, nodes, secure=secure, console=console)
+                return _run_node(properties, secure=secure, console_port=port)
+            return _run_nodes(properties, nodes, secure=secure, console_port=port)
         except (ConfigError, InvalidConfigError) as error:
             raise CommandError(str(error), exit_codes.USAGE) from error
 
@@ -171,7 +183,7 @@ def _check(properties: Mapping[str, str]) -> int:
     return exit_codes.OK
 
 
-def _run_node(properties: dict[str, str], *, secure: bool, console: bool) -> int:
+def _run_node(properties: dict[str, str], *, secure: bool, console_port: int | None) -> int:
     from barnabas.broker.quorum.configured_voters import configured_voters
     from barnabas.broker.server import run
     from barnabas.broker.settings.config import BrokerConfig
@@ -197,11 +209,14 @@ def _run_node(properties: dict[str, str], *, secure: bool, console: bool) -> int
         check_not_secured(properties)
     configured_voters(BrokerConfig(properties))
     check_single_directory(properties)
-    with with_console(servers_of(properties) if console else None, administrator):
+    servers = None if console_port is None else servers_of(properties)
+    with with_console(servers, console_port, administrator):
         return run(properties)
 
 
-def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console: bool) -> int:
+def _run_nodes(
+    properties: dict[str, str], count: int, *, secure: bool, console_port: int | None
+) -> int:
     from barnabas.broker.runtime.container_limits import container_limits
     from barnabas.broker.server import fit_container
     from barnabas.cli.server.console_process import with_console
@@ -223,15 +238,15 @@ def _run_nodes(properties: dict[str, str], count: int, *, secure: bool, console:
         check_ports(planned)
         servers = ",".join(str(node.address) for node in planned)
         secured.name_servers(servers)
-        with with_console(servers if console else None, secured.files.administrator_file):
-            return supervise(planned, secured.how_to_connect)
+        with with_console(servers, console_port, secured.files.administrator_file):
+            return supervise(planned, secured.how_to_connect, secured.secured_later)
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)
     if "cluster.secret.file" not in properties:
         make_secret(planned)
     servers = ",".join(str(node.address) for node in planned)
-    with with_console(servers if console else None):
+    with with_console(servers, console_port):
         return supervise(planned)
 
 

@@ -30,14 +30,17 @@ def servers_of(properties: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def with_console(servers: str | None, administrator: Path | None = None) -> Iterator[None]:
-    """Run a console of the servers, if there are any, for as long as the block."""
-    if servers is None:
+def with_console(
+    servers: str | None, port: int | None, administrator: Path | None = None
+) -> Iterator[None]:
+    """Run a console of the servers, if it is to have a port, for as long as the block."""
+    if servers is None or port is None:
         yield
         return
     check_console_installed()
     command = [sys.executable, "-m", "barnabas.cli.server.supervised_console"]
     command += ["console", "--no-browser", "--bootstrap", servers]
+    command += ["--listen", f"localhost:{port}"]
     if administrator is not None:  # its file says how to connect; who signs in, users say
         command += ["--sign-in", "--command-config", str(administrator)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603 - made above

@@ -8,7 +8,7 @@ import contextlib
 import random
 import secrets
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)
 _NUMBERED = ("node.id", VOTERS)
 LOG_FILE = "log.file"
+VOTERS_FILE = "voters"
+"""In the data directory of a cluster with nodes that were added: the ids of those that vote."""
 
 SECURITY_FOLDER = "security"
 """Where `--secure` keeps its files, in the data directory."""
@@ -76,9 +78,11 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     check_directory(directory)
     ports = _ports_by_listener(config, count)
     inter_broker = config.listeners.inter_broker
+    voting = remembered_voters(directory)
     voters = [
         Voter(number, Address(_inside(inter_broker), port))
         for number, port in enumerate(ports[inter_broker.name], 1)
+        if voting is None or number in voting
     ]
     secret = {SECRET: properties.get(SECRET, str(directory.absolute() / SECRET_FILE))}
     nodes = []
@@ -107,6 +111,81 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
         is_open = config.listeners.every[0].protocol is OPEN.protocol
         nodes.append(LocalNode(index + 1, reached[0], own, is_open))
     return nodes
+
+
+def plan_another(nodes: Sequence[LocalNode]) -> LocalNode:
+    """Settings of one more node, which joins the quorum of the others without a vote.
+
+    Its ports follow those of the last node, if they are free. Raises `ConfigError`.
+    """
+    first, last = nodes[0], nodes[-1]
+    number = last.node_id + 1
+    listeners = BrokerConfig(last.properties).listeners
+    bound, reached = [], []
+    for each in listeners:
+        port = _port_after(each.address)
+        bound.append(Address(each.address.host, port))
+        host, known = _inside(each), each.address.port
+        if each.advertised is not None:
+            host, known = each.advertised.host, each.advertised.port
+        reached.append(Address(host, known + port - each.address.port))
+    directory = Path(last.properties["log.dirs"]).parent
+    own = {
+        **last.properties,
+        "node.id": str(number),
+        "listeners": _format(listeners, bound),
+        "log.dirs": str(directory / node_name(number)),
+    }
+    if any(each.advertised for each in listeners):
+        own["advertised.listeners"] = _format(listeners, reached)
+    if metrics := last.properties.get(METRICS):
+        address = metrics_address(metrics)
+        own[METRICS] = str(Address(address.host, address.port and address.port + 1))
+    if log_file := first.properties.get(LOG_FILE):
+        path = Path(log_file)
+        own[LOG_FILE] = str(path.with_stem(f"{path.stem.removesuffix('-1')}-{number}"))
+    return LocalNode(number, reached[0], own, first.is_open)
+
+
+def remembered_voters(directory: Path) -> set[int] | None:
+    """Which nodes vote, of a cluster that has got more nodes; None if all do that are started.
+
+    A node that the settings name as a voter becomes one, as it has to after the loss of its disk.
+    """
+    path = directory / VOTERS_FILE
+    if not path.exists():
+        return None
+    return {int(each) for each in path.read_text(encoding="utf-8").split()}
+
+
+def remember_voters(directory: Path, voters: Iterable[int]) -> None:
+    """Raises `ConfigError`."""
+    path = directory / VOTERS_FILE
+    try:
+        path.write_text(" ".join(map(str, voters)) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"can't write {path}: {error.strerror}") from error
+
+
+def _port_after(address: Address) -> int:
+    """The next port if it is free, another one otherwise."""
+    following = Address(address.host, address.port + 1)
+    try:
+        for listening in bind(following):
+            listening.close()
+    except ConfigError:
+        return _free_ports(1)[0]
+    return following.port
+
+
+def check_new(node: LocalNode) -> None:
+    """Raise `ConfigError` if there is data of a node with this number."""
+    directory = Path(node.properties["log.dirs"])
+    if directory.exists():
+        raise ConfigError(
+            f"{directory} exists: start the cluster with --nodes {node.node_id} to run that node "
+            "too, or remove the directory"
+        )
 
 
 def _inside(listener: NamedListener) -> str:

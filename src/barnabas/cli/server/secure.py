@@ -57,6 +57,12 @@ class SecuredData:
             for node in nodes
         ]
 
+    def secured_later(self, node: LocalNode) -> LocalNode:
+        """A node that is added while the cluster runs. Raises `ConfigError`."""
+        self._add_missing(node.properties, node.node_id)
+        (found,) = self.secured([node])
+        return found
+
     def name_servers(self, servers: str) -> None:
         """Write into the administrator's file where the nodes are. Raises `ConfigError`."""
         try:

@@ -9,12 +9,23 @@ import asyncio
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from barnabas import __version__
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
+from barnabas.broker.settings.config import ConfigError
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
-from barnabas.cli.server.local_nodes import LocalNode, cluster_id_of, nodes_beyond
+from barnabas.cli.server.growth import answering
+from barnabas.cli.server.local_nodes import (
+    LocalNode,
+    check_new,
+    cluster_id_of,
+    nodes_beyond,
+    plan_another,
+    remember_voters,
+    remembered_voters,
+)
 from barnabas.cli.server.node_process import NodeProcess
 from barnabas.client.admin.brokers import describe_cluster
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -26,14 +37,17 @@ _SILENCE_S = 15.0
 
 
 def supervise(
-    nodes: Sequence[LocalNode], how_to_connect: Callable[[str], str] | None = None
+    nodes: Sequence[LocalNode],
+    how_to_connect: Callable[[str], str] | None = None,
+    secure_node: Callable[[LocalNode], LocalNode] | None = None,
 ) -> int:
     """Run the nodes until a signal; the exit code.
 
-    `how_to_connect` says it, given the bootstrap servers, when the cluster is ready.
+    `how_to_connect` says it, given the bootstrap servers, when the cluster is ready; `secure_node`
+    gives a node that is added later its certificate.
     """
     try:
-        return asyncio.run(Supervisor(nodes, how_to_connect).run())
+        return asyncio.run(Supervisor(nodes, how_to_connect, secure_node).run())
     finally:
         discard_unwritten()
 
@@ -42,11 +56,16 @@ class Supervisor:
     """The nodes of one cluster."""
 
     def __init__(
-        self, nodes: Sequence[LocalNode], how_to_connect: Callable[[str], str] | None = None
+        self,
+        nodes: Sequence[LocalNode],
+        how_to_connect: Callable[[str], str] | None = None,
+        secure_node: Callable[[LocalNode], LocalNode] | None = None,
     ) -> None:
-        width = max(len(node.name) for node in nodes)
-        self._processes = [NodeProcess(node, say, width) for node in nodes]
+        self._width = max(len(node.name) for node in nodes)
+        self._processes = [NodeProcess(node, say, self._width) for node in nodes]
+        self._tasks: list[asyncio.Task[None]] = []
         self._how_to_connect = how_to_connect
+        self._secure_node = secure_node
         self._stop = asyncio.Event()
         self._killed = False
 
@@ -58,7 +77,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal)
-        tasks = [asyncio.create_task(process.run()) for process in self._processes]
+        self._tasks = [asyncio.create_task(process.run()) for process in self._processes]
         start = asyncio.create_task(self._get_ready())
         stop = asyncio.create_task(self._stop.wait())
         await asyncio.wait([start, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -68,10 +87,11 @@ class Supervisor:
         else:
             start.cancel()
         if code == exit_codes.OK:
-            await self._stop.wait()
+            async with answering(self._directory, self._answer):
+                await self._stop.wait()
             say("stopping the nodes one by one; press Ctrl-C again to kill them")
         await self._stop_all()
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*self._tasks)
         stop.cancel()
         return exit_codes.INTERRUPTED if self._killed else code
 
@@ -86,11 +106,46 @@ class Supervisor:
         for process in reversed(self._processes):
             await process.stop()
 
+    @property
+    def _directory(self) -> Path:
+        return Path(self._processes[0].node.properties["log.dirs"]).parent
+
+    async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Add a node, or remember who votes. Raises `ConfigError`."""
+        if "voters" in request:
+            remember_voters(self._directory, request["voters"])
+            return {}
+        return await self._grow()
+
+    async def _grow(self) -> dict[str, Any]:
+        """Start one more node; where it is."""
+        if remembered_voters(self._directory) is None:
+            remember_voters(self._directory, [each.node.node_id for each in self._processes])
+        node = plan_another([each.node for each in self._processes])
+        check_new(node)
+        if self._secure_node is not None:
+            node = self._secure_node(node)
+        process = NodeProcess(node, say, self._width)
+        task = asyncio.create_task(process.run())
+        if not await _ready_or_ended(process):
+            await task
+            raise ConfigError(f"{node.name} could not start; its log says why")
+        self._processes.append(process)
+        self._tasks.append(task)
+        count = len(self._processes)
+        say(f"{node.name} was added; start the cluster with --nodes {count} from now on")
+        return {
+            "node_id": node.node_id,
+            "address": str(node.address),
+            "servers": self.bootstrap,
+            "nodes": count,
+        }
+
     # -- getting ready -------------------------------------------------------------------------
 
     async def _get_ready(self) -> int:
         """Wait until all nodes form a cluster and say so; an exit code if one cannot start."""
-        directory = Path(self._processes[0].node.properties["log.dirs"]).parent
+        directory = self._directory
         extra = nodes_beyond(directory, len(self._processes))
         if extra:
             say(

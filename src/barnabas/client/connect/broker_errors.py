@@ -109,7 +109,8 @@ _MEANINGS = {
         "see group.min.session.timeout.ms and group.max.session.timeout.ms on the brokers",
     ),
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: _Meaning(
-        "its members have no assignor in common", "configure an assignor that all members have"
+        "it is of another type, such as a share group, or its members have no assignor in common",
+        "choose another group, or an assignor that all members have; see `barnabas groups list`",
     ),
     ErrorCode.FENCED_INSTANCE_ID: _Meaning(
         "another member joined with the same instance id", "give each member a unique instance_id"

@@ -95,6 +95,7 @@ def core_of(
     if group is None and mode is not CommitMode.AUTO:
         raise InvalidArgument(f"commit={commit!r} needs a group: without one nothing is committed")
     check_at_least(0, close_timeout_s=close_timeout_s)
+    check_at_least(0, session_timeout_ms=session_timeout_ms, commit_interval_ms=commit_interval_ms)
     cluster = ClusterClient(
         bootstrap_servers, client_id=client_id, security=security_settings(security)
     )

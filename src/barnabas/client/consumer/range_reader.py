@@ -1,7 +1,7 @@
-"""Reading what lies between two offsets of each partition, once, as Arrow tables.
+"""Reading what lies between two offsets of each partition, once.
 
     fetch(), in a loop's thread        one round: every leader is asked for all that is left there
-    tables(), in whichever thread      the answers of a round, decoded
+    records(), in whichever thread     the answers of a round, decoded; `range_tables` makes tables
 
 A reader asks for the next round before it decodes the last one: the network works meanwhile.
 What is read was there when the range was chosen: if the log no longer has it, records were lost,
@@ -14,11 +14,9 @@ Leaves out fetch sessions.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -30,10 +28,9 @@ from barnabas.client.offsets.isolation import AbortedTransactions, IsolationLeve
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.errors import BarnabasError, CorruptRecords, DataLost, UnknownTopic
 from barnabas.records.batch import BatchHeader, Buffer
-from barnabas.records.columns.decoder import ColumnDecoder
-from barnabas.records.columns.schema import OFFSET
-from barnabas.records.decode import iter_batches
+from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.records.errors import RecordsError
+from barnabas.records.record import Record
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.fetch import AbortedTransaction, PartitionData
 from barnabas.wire.primitives import ZERO_UUID
@@ -41,10 +38,6 @@ from barnabas.wire.primitives import ZERO_UUID
 TUNING = FetchTuning(max_wait_ms=100, max_bytes=4 * 1024 * 1024, partition_max_bytes=1024 * 1024)
 """Large answers, as latency does not matter here, but not so large that decoding waits for
 the network: four times as much took longer, and more CPU."""
-
-TABLE_ROWS = 32_768
-TABLE_BYTES = 2 * 1024 * 1024
-"""A table is handed out when it has so many rows, or was made from so many bytes as stored."""
 
 PATIENCE_S = 60.0
 _TOPIC_PATIENCE_S = 5.0
@@ -85,7 +78,6 @@ class RangeReader:
         self,
         cluster: ClusterClient,
         ranges: Iterable[RecordRange],
-        columns: Collection[str],
         *,
         isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
         min_timestamp_ms: int | None = None,
@@ -110,9 +102,6 @@ class RangeReader:
         self._topic_ids = {name: each.topic_id for name, each in self._left.items()}
         self._monotonic = cluster.environment.monotonic
         self._moved_at = self._monotonic()
-        self._columns = list(columns)
-        self._decoder = ColumnDecoder(self._columns)
-        self._bytes = 0
 
     # -- fetching ------------------------------------------------------------------------------
 
@@ -293,36 +282,9 @@ class RangeReader:
             raise DataLost(what)
         self._on_loss(what)
 
-    # -- decoding ------------------------------------------------------------------------------
+    # -- batches -------------------------------------------------------------------------------
 
-    def tables(self, fetched: Iterable[FetchedRange]) -> Iterator[pa.Table]:
-        """What is there of a round; small rests wait for the next round, or for `rest`."""
-        for each in fetched:
-            topic, partition = each.range.partition
-            try:
-                for header, batch in self._visible(each):
-                    if header.next_offset > each.range.end:
-                        yield from self.rest()
-                        yield self._up_to(each.range, batch, each.start)
-                        break
-                    self._decoder.append(topic, partition, batch, start_offset=each.start)
-                    self._bytes += len(batch)
-                    if self._decoder.rows >= TABLE_ROWS or self._bytes >= TABLE_BYTES:
-                        yield from self.rest()
-            except RecordsError as error:
-                raise CorruptRecords(
-                    f"partition {each.range.partition}: a batch after offset {each.start} is "
-                    f"damaged ({error}); `barnabas log repair` on its nodes takes a batch that "
-                    "can't be read out of the log"
-                ) from error
-
-    def rest(self) -> Iterator[pa.Table]:
-        """What was decoded and not handed out yet."""
-        self._bytes = 0
-        if self._decoder.rows:
-            yield self._decoder.finish()
-
-    def _visible(self, fetched: FetchedRange) -> Iterator[tuple[BatchHeader, memoryview]]:
+    def visible(self, fetched: FetchedRange) -> Iterator[tuple[BatchHeader, memoryview]]:
         """The batches with records of the range: no markers, nothing of aborted transactions."""
         aborted = AbortedTransactions(fetched.aborted)
         oldest = self._min_timestamp_ms
@@ -337,13 +299,27 @@ class RangeReader:
             ):
                 yield header, batch
 
-    def _up_to(self, wanted: RecordRange, batch: memoryview, start: int) -> pa.Table:
-        """Of a batch that goes on behind the range, only what is in it."""
-        decoder = ColumnDecoder(dict.fromkeys((*self._columns, OFFSET)))
-        decoder.append(*wanted.partition, batch, start_offset=start)
-        table = decoder.finish()
-        rows = pc.sum(pc.less(table.column(OFFSET), wanted.end)).as_py() or 0
-        return table.slice(0, rows).select(self._columns)
+    def records(self, fetched: Iterable[FetchedRange]) -> Iterator[tuple[TopicPartition, Record]]:
+        """The records of a round, one by one: for what is small, where there may be no Arrow."""
+        for each in fetched:
+            with damage_named(each):
+                for _, batch in self.visible(each):
+                    for record in decode_batch(batch):
+                        if each.start <= record.offset < each.range.end:
+                            yield each.range.partition, record
+
+
+@contextmanager
+def damage_named(fetched: FetchedRange) -> Iterator[None]:
+    """Say of which partition a damaged batch is, and what to do."""
+    try:
+        yield
+    except RecordsError as error:
+        raise CorruptRecords(
+            f"partition {fetched.range.partition}: a batch after offset {fetched.start} is "
+            f"damaged ({error}); `barnabas log repair` on its nodes takes a batch that "
+            "can't be read out of the log"
+        ) from error
 
 
 def _has(topics: Mapping[str, TopicMetadata | None], wanted: RecordRange) -> bool:

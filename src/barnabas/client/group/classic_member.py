@@ -97,8 +97,18 @@ class ClassicMember(GroupMember):
             metadata_max_age_ms = min(metadata_max_age_ms, _PATTERN_MAX_AGE_MS)
         self._metadata_max_age_ms = metadata_max_age_ms
         self._partition_counts: dict[str, int] = {}
+        self._leader = ""
         self._is_join_abandoned = False
         """Whether a join was abandoned that the coordinator may not have answered yet."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it has shared the partitions out when it joined last."""
+        return bool(self._member_id) and self._leader == self._member_id
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Read these topics from the next `join` on."""
+        self._named = list(topics)
 
     async def join(self) -> list[TopicPartition]:
         """Join, or join again, and return the partitions this member got."""
@@ -159,6 +169,7 @@ class ClassicMember(GroupMember):
             self._member_id = joined.member_id
         check(joined.error_code, f"group {self.group_id}", needs="read")
         self._epoch = joined.generation_id
+        self._leader = joined.leader
         synced = await connection.send(
             SyncGroupRequest(
                 group_id=self.group_id,

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.connection_pool import Channel
@@ -52,6 +53,9 @@ class ShareMember:
         self._joined = self._has_partitions = False
         self._beats = 0
         self._channel = Channel()
+        self._connection: BrokerConnection | None = None
+        self._due = asyncio.Event()
+        """A heartbeat is due: the coordinator would miss a member whose connection broke."""
 
     async def run(self) -> None:
         """Join, and stay. Raises what no further attempt will change."""
@@ -70,7 +74,9 @@ class ShareMember:
                         for each in response.assignment.topic_partitions
                     }
                 )
-            await asyncio.sleep(self._pause_s())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_s()):
+                    await self._due.wait()
 
     def _pause_s(self) -> float:
         """Until the next heartbeat. A new member asks sooner: its assignment takes a moment."""
@@ -103,6 +109,7 @@ class ShareMember:
 
     async def _send(self, epoch: int, topics: list[str] | None) -> ShareGroupHeartbeatResponse:
         connection = await self._cluster.coordinator(self.group_id, self._channel)
+        self._follow(connection)
         if not connection.serves(ShareGroupHeartbeatRequest):
             raise ProtocolMismatch(
                 f"the broker at {connection.address} has no share groups: they need Kafka 4.2 with "
@@ -118,5 +125,17 @@ class ShareMember:
             timeout_ms=_ANSWER_TIMEOUT_MS,
         )
         what = f"group {self.group_id}"
+        if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND and epoch == _JOIN_EPOCH:
+            raise BrokerError(  # a share group that does not exist would be created
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"{what}: it is of another type ({response.error_message}); a queue needs a share "
+                "group: choose another name, or delete this group if nothing needs its offsets",
+            )
         check(response.error_code, what, response.error_message, needs="read")
         return response
+
+    def _follow(self, connection: BrokerConnection) -> None:
+        self._due.clear()
+        if connection is not self._connection:
+            self._connection = connection
+            connection.on_lost(self._due.set)

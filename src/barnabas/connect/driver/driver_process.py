@@ -32,8 +32,16 @@ class DriverGone(BarnabasError):  # noqa: N818 - its name says what is wrong
 class DriverProcess:
     """One process. When it has ended, another one takes its place."""
 
-    def __init__(self, key: str, options: Mapping[str, Any], log: Path, on_event: OnEvent) -> None:
+    def __init__(
+        self,
+        key: str,
+        options: Mapping[str, Any],
+        log: Path,
+        on_event: OnEvent,
+        module: str = "barnabas.connect.driver",
+    ) -> None:
         self.key = key
+        self._module = module
         self.log = log
         self.is_ready = False
         self.starting: str | None = None
@@ -57,7 +65,7 @@ class DriverProcess:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "barnabas.connect.driver",
+                self._module,
                 str(self.log),  # to tell drivers apart; settings may have secrets, and go unseen
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -111,6 +111,15 @@ class ShareRequests:
         if due:
             remove_members(group, due, decision, now_ms)
 
+    def disconnected(self, group_id: str, member_id: str, now_ms: int) -> CoordinatorDecision:
+        """The member's connection broke, and it did not come back: remove it, if it is one."""
+        decision = CoordinatorDecision()
+        group = self._share_group(group_id)
+        if group is not None and member_id in group.pending.members:
+            remove_members(group, [member_id], decision, now_ms)
+            self._groups.settle(group)
+        return decision
+
     def describe(self, group_id: str) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), self._groups.topics)
 

@@ -51,6 +51,8 @@ class CompactionJob:
     producers: dict[int, LastOfProducer]
     aborted: list[AbortedTransaction]
     """The aborted transactions that have records in the sources."""
+    removable_upto: int
+    """Tombstones and markers stay from here on: some replica does not have them yet."""
     limits: CompactionLimits
 
 
@@ -63,6 +65,8 @@ class CompactionResult:
     """Below, no key occurs twice once the outputs are in place."""
     last_horizon_ms: int = -1
     """When every tombstone and marker that is left may be removed; -1 if there is none."""
+    deletions_upto: int = 0
+    """Behind the last tombstone or marker that was removed; 0 if none was."""
     keys: int = 0
     moved_bytes: int = 0
     """Read and written."""
@@ -115,6 +119,7 @@ class _Pass:
             self._outputs,
             end_offset,
             retained.last_horizon_ms,
+            retained.deletions_upto,
             latest.count,
             self._throttle.total_bytes,
             unreadable=self._unreadable[:_MOST_UNREADABLE],

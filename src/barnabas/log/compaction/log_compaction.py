@@ -55,11 +55,13 @@ class LogCompaction:
         now_ms: int,
         *,
         upto_offset: int | None = None,
+        removable_upto: int | None = None,
         limits: CompactionLimits | None = None,
     ) -> CompactionJob | None:
         """The job that compacts finished segments; None if the log is not due for it.
 
-        No segment that reaches behind `upto_offset`, the high watermark, takes part.
+        No segment that reaches behind `upto_offset`, the high watermark, takes part. Tombstones and
+        markers stay from `removable_upto` on.
         """
         planned = self._plan(now_ms, upto_offset)
         if planned is None:
@@ -74,6 +76,7 @@ class LogCompaction:
             log.compaction_progress.truncations,
             last_of_producers(self._producers.table),
             self._producers.aborted_transactions(sources[0].base_offset, sources[-1].next_offset),
+            log.log_end_offset if removable_upto is None else removable_upto,
             limits or CompactionLimits(),
         )
 

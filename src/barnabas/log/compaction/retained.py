@@ -5,6 +5,9 @@ aborted transaction wrote them. Records without a key are removed. The first pas
 sets the time of its removal, `delete.retention.ms` later, so that a consumer that reads the topic
 from its start within that time sees the deletion.
 
+Neither a tombstone nor a marker is removed before all followers that live have it: see
+`LeaderState.must_start_over`.
+
 A marker is retained as long as anything of its transaction is, and then for the same time: a
 consumer that has read a part of a transaction must find its end.
 
@@ -33,6 +36,8 @@ from barnabas.records.batch import BatchHeader
 if TYPE_CHECKING:
     from barnabas.log.compaction.job import CompactionJob
 
+_RETRY_MS = 60_000
+
 
 class Retained:
     """Decides about batches, which have to be passed in order, from the log's start on."""
@@ -47,10 +52,15 @@ class Retained:
         self._latest = latest
         self._end_offset = end_offset
         self._aborted = aborted
+        self._removable_upto = job.removable_upto
+        self._retry_ms = job.now_ms + max(_RETRY_MS, job.config.delete_retention_ms // 10)
+        """When to look again at what could be removed if no replica lacked it."""
         self._unended: set[int] = set()
         """Producers with retained records of the transaction that is open at this point."""
         self.last_horizon_ms = -1
         """The latest time at which a retained tombstone or marker may be removed."""
+        self.deletions_upto = 0
+        """Behind the last tombstone or marker that was removed."""
 
     def of(self, batch: ScannedBatch) -> Batch | None:
         """What is retained of a batch: its own `data` if that is all; None if it is nothing."""
@@ -77,7 +87,7 @@ class Retained:
         horizon_ms = header.delete_horizon_ms
         is_over = horizon_ms is not None and horizon_ms <= self._now_ms
         kept = self._latest.unreplaced(records, header.base_offset)
-        if is_over:
+        if is_over and any(record[5] for record in kept) and self._removes(header):
             kept = [record for record in kept if not record[5]]
         if not kept:
             return None
@@ -107,10 +117,24 @@ class Retained:
         if horizon_ms > self._now_ms:
             self._awaits(horizon_ms)
             return header, batch.data
-        return (header, batch.data) if self._is_last_of_producer(header) else None
+        if self._is_last_of_producer(header):
+            return header, batch.data
+        if self._removes(header):
+            return None
+        self._awaits(horizon_ms)
+        return header, batch.data
+
+    def _removes(self, header: BatchHeader) -> bool:
+        """Whether tombstones or a marker whose time is over are removed now."""
+        if header.next_offset > self._removable_upto:
+            return False
+        self.deletions_upto = max(self.deletions_upto, header.next_offset)
+        return True
 
     def _awaits(self, horizon_ms: int | None) -> None:
         until_ms = self._horizon_ms if horizon_ms is None else horizon_ms
+        if until_ms <= self._now_ms:
+            until_ms = self._retry_ms
         self.last_horizon_ms = max(self.last_horizon_ms, until_ms)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:

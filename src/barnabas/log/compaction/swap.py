@@ -61,6 +61,9 @@ class Swap:
         replaced = self._find(output)
         if replaced is None or self._progress.truncations != self._job.truncations:
             return False
+        # Before the first output is in place: it may lack tombstones already.
+        deletions_upto = max(self._progress.deletions_upto, self._result.deletions_upto)
+        self._progress.deletions_upto = deletions_upto
         self._distrust([source for left in self._left for source in left.sources])
         self._rename(output, replaced)
         del self._left[0]

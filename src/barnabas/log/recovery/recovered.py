@@ -47,3 +47,5 @@ class Recovered(NamedTuple):
     """Where the log ended before it lost its end; 0 if it has not."""
     closed_end: int = -1
     """Where the log ended when it was last closed; -1 if it never was."""
+    is_compaction_unknown: bool = False
+    """`log.state` is lost, which knew where leader epochs began behind what is compacted."""

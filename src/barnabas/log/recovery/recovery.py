@@ -93,8 +93,9 @@ class Recovery:
         self._log_start_offset = max(state.log_start_offset if state else 0, self._marked_start)
         self._compaction = state.compaction if state else Progress()
         # Without a state it is unknown how far the log was compacted.
-        is_compacted = state is None and "compact" in config.cleanup_policy
-        gaps_upto = _ANY_OFFSET if is_compacted else self._compaction.compacted_offset
+        self._is_compaction_unknown = state is None and "compact" in config.cleanup_policy
+        is_unknown = self._is_compaction_unknown
+        gaps_upto = _ANY_OFFSET if is_unknown else self._compaction.compacted_offset
         self._inventory = Inventory(listing, state, gaps_upto)
         if state is not None and not state.is_start_exact:
             first = min(self._inventory.base_offsets, default=0)
@@ -132,6 +133,8 @@ class Recovery:
         if self._loader.has_falling_epochs:
             self._settle_epochs(segments)
         self._compaction.cut_at(end)
+        if self._is_compaction_unknown and segments:
+            self._compaction.deletions_upto = segments[-1].base_offset
         committed = self._state.committed_offset if self._state else 0
         report = self._report(missing, end, committed)
         if report is not None:
@@ -153,6 +156,7 @@ class Recovery:
             self._suspect_epochs_from,
             report.expected_end if report is not None and report.expected_end > end else 0,
             self._state.closed_end if self._state is not None else -1,
+            is_compaction_unknown=self._is_compaction_unknown and bool(segments),
         )
 
     def _mark_start(self, first: int, start: int) -> None:
@@ -271,7 +275,6 @@ class Recovery:
         behind = salvage(
             self._disk, self._directory, self._now_ms, file, flaw, size, segment.next_offset
         )
-        self._cut(segment)
         if behind is not None and behind not in sizes:
             left.append(behind)
             left.sort()
@@ -281,6 +284,16 @@ class Recovery:
                 self._salvaged[behind] = synced_end
         end = min([*left, *([] if behind is None else [behind])], default=segment.next_offset)
         self._lost.add(LostRange(segment.next_offset, end, flaw.reason))
+        self._keep_lost()
+        self._cut(segment)
+
+    def _keep_lost(self) -> None:
+        """Damage is about to be cut out. If this node is killed before the log is used, the gap
+        that stays could be taken for one that compaction has left.
+        """
+        if self._state is not None:
+            self._state = self._state._replace(lost_ranges=tuple(self._lost))
+            write_state(self._disk, self._directory, self._state, sync=True)
 
     def _synced_end(self, base_offset: int) -> int:
         listed = self._inventory.listed.get(base_offset)
@@ -325,7 +338,10 @@ class Recovery:
         ends = [run.start_offset for run in runs[1:]] + [None]
         for run, end, (epoch, is_exact) in zip(runs, ends, settled, strict=True):
             if epoch is not None:
-                self._epochs.assign(epoch, run.start_offset)
+                gap_start = run.start_offset if run.gap_start is None else run.gap_start
+                self._epochs.assign_behind_gap(
+                    self._loader.known_epochs, gap_start, epoch, run.start_offset
+                )
             if not is_exact and self._suspect_epochs_from is None:
                 self._suspect_epochs_from = run.start_offset
             elif is_exact and epoch is not None and epoch != run.epoch:

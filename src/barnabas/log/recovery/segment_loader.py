@@ -15,7 +15,7 @@ class SegmentLoader:
     def __init__(self, listing: dict[str, int], epochs: LeaderEpochs, *, power_lost: bool) -> None:
         self._listing = listing
         self._epochs = epochs
-        self._known_epochs = epochs.entries()
+        self.known_epochs = epochs.entries()
         """As the state has them."""
         self._end_offset = 0
         """Of the batches so far."""
@@ -88,16 +88,14 @@ class SegmentLoader:
 
     def _note_epoch(self, header: BatchHeader) -> None:
         """Compaction may have removed the first batches of an epoch: then the state knows where
-        it began. A later start would hide that another replica has diverged there.
+        it began.
         """
         epoch = header.partition_leader_epoch
         if epoch < self._epochs.latest:
             self.has_falling_epochs = True
-        if epoch > self._epochs.latest and self._end_offset < header.base_offset:
-            for known, start_offset in self._known_epochs:
-                if known <= epoch and self._end_offset <= start_offset < header.base_offset:
-                    self._epochs.assign(known, start_offset)
-        self._epochs.assign(epoch, header.base_offset)
+        self._epochs.assign_behind_gap(
+            self.known_epochs, self._end_offset, epoch, header.base_offset
+        )
         self._end_offset = header.next_offset
 
     def note_flaw(self, flaw: str) -> None:

@@ -17,15 +17,19 @@ _EPOCH_AT = 12
 def epoch_runs(segments: Iterable[Segment], start_offset: int) -> list[EpochRun]:
     """The epochs of all batches from `start_offset` on. Raises OSError or `StorageError`."""
     runs: list[EpochRun] = []
+    end = 0
     for segment in segments:
         if segment.next_offset <= start_offset:
+            end = segment.next_offset
             continue
         for _, header in segment.headers(segment.locate(start_offset)):
             epoch = header.partition_leader_epoch
             if runs and runs[-1].epoch == epoch:
                 runs[-1] = runs[-1]._replace(batches=runs[-1].batches + 1)
             else:
-                runs.append(EpochRun(epoch, 1, header.base_offset))
+                gap_start = end if end < header.base_offset else None
+                runs.append(EpochRun(epoch, 1, header.base_offset, gap_start))
+            end = header.next_offset
     return runs
 
 

@@ -9,6 +9,7 @@ group would stay before the last marker, or repeat records, until the flow copie
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -24,16 +25,27 @@ _PATIENCE_S = 1.0
 _AT_ONCE = 64
 
 
-async def take_anchors(flow: Flow, target: ClusterClient, translations: Translations) -> None:
+async def take_anchors(
+    flow: Flow,
+    target: ClusterClient,
+    translations: Translations,
+    positions: Mapping[TopicPartition, int] | None = None,
+) -> None:
     """Anchor the partitions that were copied since their end was last looked up.
+
+    `positions` are those of the partitions of the target that matter, as far as they are known;
+    without them it is all partitions of the flow.
 
     Each is asked for by itself: among many there is always one whose transaction is about to
     commit. One that goes on for long is left for the next time.
     """
+    if positions is None:
+        found = await fetch_positions(target, flow)
+        positions = {there: position.offset for there, position in found.items()}
     moved = {
-        there: position.offset
-        for there, position in (await fetch_positions(target, flow)).items()
-        if not translations.is_anchored(there, position.offset)
+        there: offset
+        for there, offset in positions.items()
+        if not translations.is_anchored(there, offset)
     }
     if not moved:
         return

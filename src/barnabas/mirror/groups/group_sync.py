@@ -8,7 +8,7 @@ Committed offsets of a group without members expire (`offsets.retention.minutes`
 the group has none, so they are committed again once in a while.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -75,7 +75,10 @@ class GroupSync:
         source: ClusterClient,
         target: ClusterClient,
         routes: Routes,
+        takes_along: Callable[[TopicPartition], bool] = lambda _: True,
     ) -> None:
+        """`takes_along` says of which partitions of the source offsets are committed."""
+        self._takes_along = takes_along
         self._settings = settings
         self._source = source
         self._target = target
@@ -120,7 +123,8 @@ class GroupSync:
         now_s: float,
         done: GroupRound,
     ) -> None:
-        checkpoints = checkpoints_of(group, committed, self._routes)
+        own = {each: found for each, found in committed.items() if self._takes_along(each)}
+        checkpoints = checkpoints_of(group, own, self._routes)
         changed = [each for each in checkpoints if self._last.get((group, each.partition)) != each]
         refresh = now_s - self._refreshed_at.get(group, -REFRESH_S) >= REFRESH_S
         made: Offsets = {}

@@ -1,21 +1,22 @@
-"""What a driver does next to the flow: offsets, groups, heartbeats, and hearing of a stop.
+"""What a process does next to copying: offsets, groups, heartbeats, and saying what goes wrong.
 
-Loops run in a thread of their own. The one of the target stores offset syncs and takes anchors, and
-goes on while the source is away. One takes groups along, and one sends heartbeats to the source.
-What goes wrong is logged once, and noted in the target for `mirror status`.
+All of it is about the partitions that the process has; one of the processes, the driver, also sends
+heartbeats. The loop of the target stores offset syncs and takes anchors, and goes on while the
+source is away. One takes groups along, and one sends heartbeats to the source. What goes wrong is
+logged once, and noted in the target for `mirror status`.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import SimpleQueue
-from threading import Thread
 from time import monotonic
 
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import BarnabasError
+from barnabas.mirror.copy_report import UNKNOWN, CopyReport
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.groups.anchors import take_anchors
 from barnabas.mirror.groups.backward_route import BackwardRoute, backward_flow
@@ -27,12 +28,10 @@ from barnabas.mirror.groups.group_sync import GroupSync, SyncedGroup
 from barnabas.mirror.groups.heartbeats import Heartbeats
 from barnabas.mirror.groups.internal_writer import InternalWriter
 from barnabas.mirror.groups.reported_problems import ReportedProblems
-from barnabas.mirror.groups.stop_request import MirrorStopped, StopRequest
 from barnabas.mirror.groups.stored_syncs import restore
 from barnabas.mirror.groups.topic_records import TopicReader
 from barnabas.mirror.names import syncs_topic_of
 from barnabas.mirror.offsets.translations import Translations
-from barnabas.mirror.round_report import RoundReport
 
 _log = logging.getLogger(__name__)
 _PATIENCE_S = 5.0
@@ -49,7 +48,7 @@ class UpkeepStatus:
 
 
 class MirrorUpkeep:
-    """A listener of rounds. `start` and `close` it around the flow."""
+    """A listener of what is copied. `run` it next to that, and say which partitions there are."""
 
     def __init__(self, flow: Flow, settings: GroupSettings | None = None) -> None:
         self.flow = flow
@@ -57,48 +56,63 @@ class MirrorUpkeep:
         self._settings = settings or GroupSettings()
         self._translations = Translations()
         self._source_ends: dict[TopicPartition, int] = {}
-        self._reports: SimpleQueue[RoundReport] = SimpleQueue()
+        self._positions: dict[TopicPartition, int] = {}
+        self._reports: list[CopyReport] = []
         self._reported = ReportedProblems()
         self._checkpoints = Checkpoints()
         self._closing = asyncio.Event()
-        self._stops: int | None = None
-        self.is_stopped = False
-        self._was_closed = False
-        self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._run, name=f"mirror {flow.name}", daemon=True)
+        self._targets: Mapping[TopicPartition, TopicPartition] = {}
+        """The partitions of this process: those of the target by those of the source."""
+        self._restored: set[TopicPartition] = set()
+        """Those whose stored syncs were read."""
+        self._drives = False
+        self._flowing: Collection[str] = ()
 
-    def start(self) -> None:
-        """Begin, in another thread."""
-        self._thread.start()
+    def assign(
+        self,
+        partitions: Mapping[TopicPartition, TopicPartition],
+        *,
+        drives: bool,
+        flowing: Collection[str] = (),
+    ) -> None:
+        """Do it for these partitions of the source, which are copied to those of the target.
 
-    def on_report(self, report: RoundReport) -> None:
-        """Take what was copied. Raises `MirrorStopped` once somebody has asked for that."""
-        self._reports.put(report)
-        if self.is_stopped:
-            raise MirrorStopped(f"flow {self.flow.name} was stopped")
+        `flowing` are all topics of the flow: the driver takes care of groups in other topics too,
+        which may go back to the target with the flow in the other direction.
+        """
+        self._take_reports()
+        self._targets, self._drives, self._flowing = partitions, drives, flowing
+        self._translations.keep(partitions)
+        self._restored.intersection_update(partitions)
+        for known in (self._source_ends, self._positions):
+            for each in [each for each in known if each not in partitions]:
+                del known[each]
 
-    def close(self, patience_s: float | None = None) -> None:
-        """Store what is left, and end; a cluster that is away is waited for no longer than said."""
-        if self._thread.is_alive() and not self._was_closed:
-            self._was_closed = True
-            self._loop.call_soon_threadsafe(self._closing.set)
-            self._thread.join(patience_s)
+    def release(self) -> None:
+        """Leave groups alone until the next `assign`; what is known is stored still, and kept."""
+        self._targets, self._drives = {}, False
 
-    # -- in the thread ---------------------------------------------------------------------------
+    def on_report(self, report: CopyReport) -> None:
+        """Take what was copied."""
+        self._reports.append(report)
+        self._reported.take([report.problems], monotonic())
 
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._keep())
+    def close(self) -> None:
+        """Let `run` store what is left, and end."""
+        self._closing.set()
 
-    async def _keep(self) -> None:
+    async def run(self) -> None:
+        """Go on until it is closed."""
         others = [asyncio.create_task(self._repeat("groups", self._with_groups))]
         if self._settings.emit_heartbeats:
             others.append(asyncio.create_task(self._repeat("source", self._with_source)))
-        await self._repeat("target", self._with_target)
-        # They end by themselves, unless they wait for a cluster that is away.
-        for each in others:
-            each.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        try:
+            await self._repeat("target", self._with_target)
+        finally:
+            # They end by themselves, unless they wait for a cluster that is away.
+            for each in others:
+                each.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
     async def _repeat(self, name: str, keep: Callable[[], Awaitable[None]]) -> None:
         """Begin again when a cluster is away.
@@ -127,23 +141,19 @@ class MirrorUpkeep:
         flow = self.flow
         async with flow.target.client() as target, InternalWriter(flow, target) as writer:
             await writer.make_syncs_topic()
-            stop, note = StopRequest(flow, target), DriverNote(flow, target)
+            note = DriverNote(flow, target)
             heartbeats = Heartbeats(writer, flow.source, flow.target)
-            if self._stops is None:  # not after an outage: this driver knows more by then
-                reader = TopicReader(target, syncs_topic_of(flow))
-                restore(flow, await reader.read_new(), self._translations)
-                self._stops = await stop.number()
             while True:
                 closing = self._closing.is_set()
+                await self._restore(target)
                 self._take_reports()
-                # A failover has to be heard, and problems told, whatever is refused after that.
-                self.is_stopped = self.is_stopped or await stop.number() > self._stops
                 reported = self._reported.lines(monotonic())
-                await note.write(() if closing else (*reported, *self.status.problems.values()))
+                problems = () if closing else (*reported, *self.status.problems.values())
+                await note.write(problems, self._note_places())
                 self._tell("note", note.problem)
-                await take_anchors(flow, target, self._translations)
+                await take_anchors(flow, target, self._translations, self._moved())
                 await writer.write_syncs(self._translations, self._source_ends)
-                if self._settings.emit_heartbeats:
+                if self._settings.emit_heartbeats and self._drives:
                     await heartbeats.send()
                     self._tell("target heartbeats", heartbeats.problem)
                 self._tell("target", "")
@@ -151,14 +161,27 @@ class MirrorUpkeep:
                     return
                 await self._pause()
 
+    async def _restore(self, target: ClusterClient) -> None:
+        """Read what the processes have stored that had the partitions before.
+
+        This process knows more of those that it has kept.
+        """
+        while new := self._targets.keys() - self._restored:
+            assigned = self._targets
+            stored = await TopicReader(target, syncs_topic_of(self.flow)).read_new()
+            if self._targets is assigned:
+                restore(self.flow, stored, self._translations, new)
+                self._restored |= new
+
     async def _with_source(self) -> None:
         """Send heartbeats for the flow to copy, which shows that it does, until the end."""
         flow = self.flow
         async with flow.source.client() as source, InternalWriter(flow, source) as writer:
             heartbeats = Heartbeats(writer, flow.target, flow.source)
             while not self._closing.is_set():
-                await heartbeats.send()
-                self._tell("source", heartbeats.problem)
+                if self._drives:
+                    await heartbeats.send()
+                    self._tell("source", heartbeats.problem)
                 await self._pause()
 
     async def _with_groups(self) -> None:
@@ -172,7 +195,7 @@ class MirrorUpkeep:
             other = backward_flow(flow)
             backward = None if other is None else BackwardRoute(other, source)
             routes = Routes(self._translations, None if backward is None else backward.translations)
-            groups = GroupSync(self._settings, source, target, routes)
+            groups = GroupSync(self._settings, source, target, routes, self._takes_along)
             while not self._closing.is_set():
                 problems = await self._read_source(groups, backward)
                 done = await groups.write_target(monotonic())
@@ -199,15 +222,35 @@ class MirrorUpkeep:
             return [str(error)]
         return []
 
+    def _takes_along(self, partition: TopicPartition) -> bool:
+        """Whether groups in a partition of the source are up to this process."""
+        if partition in self._targets:
+            return partition in self._restored
+        return self._drives and partition.topic not in self._flowing
+
+    def _note_places(self) -> list[TopicPartition]:
+        """Where this process notes its problems: at a partition that no other process has."""
+        driver = [TopicPartition(syncs_topic_of(self.flow), 0)] if self._drives else []
+        return [*driver, *sorted(self._targets.values())]
+
+    def _moved(self) -> dict[TopicPartition, int]:
+        """Positions by partitions of the target, as last reported."""
+        return {
+            self._targets[each]: offset
+            for each, offset in self._positions.items()
+            if each in self._targets
+        }
+
     def _take_reports(self) -> None:
-        told = []
-        while not self._reports.empty():  # this thread alone takes them
-            report = self._reports.get_nowait()
-            told.append(report.problems)
+        reports, self._reports = self._reports, []
+        for report in reports:
+            for each in report.recovered:
+                self._translations.extend(*each)
             self._translations.add(report.syncs)
-            for each in report.states:
-                self._source_ends[each.source] = each.position + each.lag
-        self._reported.take(told, monotonic())
+            for state in report.states:
+                self._positions[state.source] = state.position
+                if state.lag != UNKNOWN:
+                    self._source_ends[state.source] = state.position + state.lag
 
     async def _pause(self) -> None:
         # Not by `wait_for`, which in Python 3.11 forgets that it was cancelled if it is done too.

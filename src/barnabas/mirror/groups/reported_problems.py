@@ -6,7 +6,7 @@ wrong at present. That data was lost is told once, and is kept for long enough t
 
 from collections.abc import Sequence
 
-from barnabas.mirror.round_report import DATA_LOST
+from barnabas.mirror.copy_report import DATA_LOST
 
 LOST_FOR_S = 600.0
 

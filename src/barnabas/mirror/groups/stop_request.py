@@ -8,13 +8,8 @@ further word.
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
-from barnabas.errors import BarnabasError
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.names import syncs_topic_of
-
-
-class MirrorStopped(BarnabasError):  # noqa: N818 - says what has happened
-    """Somebody has stopped this flow, most likely by `barnabas mirror failover`."""
 
 
 class StopRequest:

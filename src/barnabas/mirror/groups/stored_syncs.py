@@ -9,7 +9,7 @@ ignores, say more:
 Compaction keeps the last record of each partition, so nothing but thinning is ever lost.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -64,11 +64,16 @@ def stored_sync(record: TopicRecord) -> StoredSync | None:
     )
 
 
-def restore(flow: Flow, records: Iterable[TopicRecord], translations: Translations) -> None:
-    """Take over what is stored of a flow."""
+def restore(
+    flow: Flow,
+    records: Iterable[TopicRecord],
+    translations: Translations,
+    partitions: Container[TopicPartition] | None = None,
+) -> None:
+    """Take over what is stored of a flow, or of these partitions of its source."""
     for record in records:
         stored = stored_sync(record)
-        if stored is not None:
+        if stored is not None and (partitions is None or stored.partition in partitions):
             source = stored.partition
             target = TopicPartition(remote_topic(flow, source.topic), source.partition)
             translations.restore(source, target, stored.segments)

@@ -1,7 +1,6 @@
 """The internal topics of a mirror: made, read from the beginning, and again from there on."""
 
 from contextlib import suppress
-from datetime import datetime
 from typing import NamedTuple
 
 from barnabas.client.admin.topics import BROKER_DEFAULT, create_topic
@@ -12,7 +11,6 @@ from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.errors import TopicExists, UnknownTopic
 from barnabas.mirror.formats.internal_topics import INTERNAL_TOPIC_CONFIGS
-from barnabas.records.columns.schema import HEADERS, KEY, TIMESTAMP, VALUE
 
 
 class TopicRecord(NamedTuple):
@@ -21,7 +19,6 @@ class TopicRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: dict[str, bytes | None]
-    timestamp: datetime
 
 
 class TopicReader:
@@ -46,15 +43,12 @@ class TopicReader:
         reading = RangeReader(
             self._cluster,
             [RecordRange(self._partition, start, end)],
-            [KEY, VALUE, HEADERS, TIMESTAMP],
             on_loss=lambda _: None,  # compaction and retention are expected
         )
         found = []
         while fetched := await reading.fetch():
-            for table in (*reading.tables(fetched), *reading.rest()):
-                for row in table.to_pylist():
-                    headers = {each["key"]: each["value"] for each in row[HEADERS]}
-                    found.append(TopicRecord(row[KEY], row[VALUE], headers, row[TIMESTAMP]))
+            for _, record in reading.records(fetched):
+                found.append(TopicRecord(record.key, record.value, dict(record.headers)))
         self._position = end
         return found
 

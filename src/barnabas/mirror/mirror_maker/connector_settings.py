@@ -21,6 +21,10 @@ from barnabas.mirror.mirror_maker.file_settings import FileSettings
 from barnabas.mirror.mirror_maker.properties import cluster_end, configured_flow
 from barnabas.mirror.mirror_maker.unused import UnusedSetting, unused_settings
 
+MIRROR = "mirror"
+MIRROR_SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
+"""The classes of mirrors. They differ in one default, as Mirror Maker commits no offsets."""
+
 COMPRESSIONS = ("gzip", "snappy", "lz4", "zstd")
 
 _PLAIN = ("",)
@@ -36,6 +40,11 @@ class ConnectorFlow:
 
     mirrored: ConfiguredFlow
     unused: tuple[UnusedSetting, ...]
+
+
+def flow_of(config: Mapping[str, str]) -> ConfiguredFlow:
+    """The flow of a connector whose settings are right."""
+    return connector_flow(config, commits_groups=config["connector.class"] == MIRROR).mirrored
 
 
 def connector_flow(config: Mapping[str, str], *, commits_groups: bool) -> ConnectorFlow:
@@ -74,6 +83,7 @@ def _end(settings: FileSettings, prefix: str, default: str | None) -> ClusterEnd
 def _further(settings: FileSettings) -> dict[str, Any]:
     """What Mirror Maker has no setting for."""
     rate = settings.decimal(_PLAIN, "max.mb.per.second", _LEAST_MB)
+    settings.decimal(_PLAIN, "round.seconds", _LEAST_ROUND_S)  # of mirrors on Spark: no effect
     wanted = {
         "provenance": settings.boolean(_PLAIN, "provenance"),
         "start": settings.choice(
@@ -83,6 +93,5 @@ def _further(settings: FileSettings) -> dict[str, Any]:
         "sync_quotas": settings.boolean(_PLAIN, "sync.quotas"),
         "max_bytes_per_second": None if rate is None else round(rate * _MEGABYTE),
         "compression": settings.choice(_PLAIN, COMPRESSIONS, "compression"),
-        "round_s": settings.decimal(_PLAIN, "round.seconds", _LEAST_ROUND_S),
     }
     return {name: value for name, value in wanted.items() if value is not None}

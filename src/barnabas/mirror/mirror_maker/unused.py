@@ -19,7 +19,7 @@ _REASONS = (
             r"|dedicated\.mode\..*|task\..*|worker\..*|scheduled\.rebalance\..*|offset\.flush\..*"
             r"|group\.id|plugin\..*|exactly\.once\.source\.support|name"
         ),
-        "belongs to Kafka Connect, which is not used; Spark runs the flow",
+        "belongs to Kafka Connect, which is not used",
     ),
     (
         r"(source\.|target\.)?(consumer|producer|admin)\..*|(consumer|producer|admin)\.override\..*",

@@ -13,7 +13,7 @@ newest stay exact, and precision falls in proportion to the number of transactio
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from barnabas.mirror.offsets.segment import Segment, continues, merge
 
@@ -59,6 +59,19 @@ class Translation:
                 self._merge_oldest()
         end = added.upstream_end
         self._anchors = [each for each in self._anchors if each.upstream >= end]
+
+    def extend(self, segments: Iterable[Segment]) -> None:
+        """Take over what is known from elsewhere, of offsets behind those that are known here."""
+        for each in segments:
+            end = self.upstream_end
+            if end is None or each.since >= end:
+                self.segments.append(each)
+            elif each.upstream_end > end:
+                self.segments.append(each._replace(since=end))
+            else:
+                continue
+            if len(self.segments) > self._max_segments:
+                self._merge_oldest()
 
     def anchor(self, position: int, end: int, before: int | None = None) -> None:
         """The flow was at `position` of the source after the target had ended at `end`.

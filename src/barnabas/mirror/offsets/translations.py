@@ -1,6 +1,6 @@
 """Translation of offsets of all partitions of a flow, by their names on both sides."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -48,7 +48,25 @@ class Translations:
         self, source: TopicPartition, target: TopicPartition, segments: Sequence[Segment]
     ) -> None:
         """What an earlier driver has stored."""
-        self._of(source, target).segments[:] = segments
+        known = self._of(source, target)
+        later = list(known.segments)
+        known.segments[:] = segments
+        known.extend(later)
+
+    def extend(
+        self, source: TopicPartition, target: TopicPartition, segments: Sequence[Segment]
+    ) -> None:
+        """What the target says of records that were copied before, and not stored."""
+        self._of(source, target).extend(segments)
+        if segments:
+            self._changed.add(source)
+
+    def keep(self, sources: Container[TopicPartition]) -> None:
+        """Forget all other partitions: another process copies them."""
+        for source in [each for each in self._by_source if each not in sources]:
+            del self._by_source[source]
+            del self._sources[self._targets.pop(source)]
+            self._changed.discard(source)
 
     def translate(self, source: TopicPartition, offset: int) -> Place | None:
         """Where a group goes on in the target; None if nothing is known."""

@@ -101,7 +101,7 @@ async def complete(
         if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
                 "not everything is copied, and there was no progress for "
-                f"{wait.patience_s(left):g} s ({'; '.join(left.words)}): stop the producers of "
+                f"{wait.patience_s:g} s ({'; '.join(left.words)}): stop the producers of "
                 f"{flow.target.name}, check that both flows run, and give --topics and --exclude "
                 "as to `mirror run`"
             )

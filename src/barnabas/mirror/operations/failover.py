@@ -121,7 +121,7 @@ async def _await_lag(
         if wait.is_in_vain(left, monotonic()):
             raise InvalidArgument(
                 f"{counted(lag, 'offset')} of {flow.source.name} not copied, without progress "
-                f"for {wait.patience_s(left):g} s: stop its producers, check that `barnabas mirror "
+                f"for {wait.patience_s:g} s: stop its producers, check that `barnabas mirror "
                 "run` is running, or use --force and have them copied when the flow runs again"
             )
         show(f"waiting for {flow.name}: {counted(lag, 'offset')} left")

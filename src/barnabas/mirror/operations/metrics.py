@@ -1,7 +1,7 @@
 """Metrics of mirrors: what `barnabas mirror status` shows, for Prometheus.
 
 Lag and groups are looked up at each scrape, by the code that `status` runs, so that both say the
-same. Counters are of this process, from the reports of tasks.
+same. Counters are of this process, from its own reports.
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from time import monotonic
 
 from barnabas.errors import BarnabasError
 from barnabas.metrics.exposition import Samples, counter, gauge
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.operations.mirror_clients import connect
 from barnabas.mirror.operations.status import MirrorStatus, collect_status
-from barnabas.mirror.round_report import RoundReport
 
 _SOURCE_S = 3.0
 _SCRAPE_S = 8.0
@@ -24,9 +24,7 @@ _OF_GROUP = ("flow", "group", "topic", "partition")
 
 RECORDS = counter("barnabas_mirror_records_total", "Records copied by this process.", "flow")
 BYTES = counter("barnabas_mirror_bytes_total", "Bytes of batches copied.", "flow")
-REPORTS = counter(
-    "barnabas_mirror_reports_total", "Reports of tasks: each sends one a second.", "flow"
-)
+REPORTS = counter("barnabas_mirror_reports_total", "Reports of this process: one a second.", "flow")
 PROBLEMS = gauge("barnabas_mirror_problems", "Current warnings.", "flow", alarm="above 0 for long")
 STATUS_KNOWN = gauge(
     "barnabas_mirror_status_known",
@@ -90,7 +88,7 @@ class FlowMetrics:
         self._status: MirrorStatus | None = None
         self._looked_at = -_FRESH_S
 
-    def on_report(self, report: RoundReport) -> None:
+    def on_report(self, report: CopyReport) -> None:
         self._records += report.records
         self._bytes += report.bytes
         self._reports += 1

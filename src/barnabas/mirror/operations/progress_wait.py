@@ -7,9 +7,6 @@ less by turns, so that this comes to an end too.
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-STARTING = 10
-"""How much longer a driver is waited for that has begun, and not copied yet: Spark starts."""
-
 ShowProgress: TypeAlias = Callable[[str], None]
 
 
@@ -25,15 +22,12 @@ class Remaining(NamedTuple):
     offsets: int = 0
     words: tuple[str, ...] = ()
     """The same for people; empty if nothing remains."""
-    is_starting: bool = False
-    """Whether a driver has begun, and nothing was seen of its copying."""
 
     def plus(self, other: "Remaining") -> "Remaining":
         return Remaining(
             self.unbegun + other.unbegun,
             self.offsets + other.offsets,
             (*self.words, *other.words),
-            self.is_starting or other.is_starting,
         )
 
 
@@ -41,22 +35,13 @@ class ProgressWait:
     """Decides when a wait was in vain."""
 
     def __init__(self, patience_s: float) -> None:
-        self._wait_s = patience_s
+        self.patience_s = patience_s
         self._least: tuple[int, int] | None = None
         self._since = 0.0
-        self._is_starting = False
 
     def is_in_vain(self, remaining: Remaining, now: float) -> bool:
         """Whether there was no progress for too long; call it at every look."""
         found = remaining.unbegun, remaining.offsets
-        has_started = self._is_starting and not remaining.is_starting
-        self._is_starting = remaining.is_starting
         if self._least is None or found < self._least:
             self._least, self._since = found, now
-        elif has_started:
-            self._since = now
-        return now - self._since > self.patience_s(remaining)
-
-    def patience_s(self, remaining: Remaining) -> float:
-        """How long it waits without progress."""
-        return self._wait_s * (STARTING if remaining.is_starting else 1)
+        return now - self._since > self.patience_s

@@ -33,7 +33,6 @@ from barnabas.mirror.names import (
 )
 from barnabas.mirror.operations.mirror_clients import MirrorClients
 from barnabas.mirror.positions import fetch_positions
-from barnabas.records.columns.schema import PARTITION, TIMESTAMP, TOPIC
 
 _LOOK_AHEAD = 1_000  # offsets, until the first record after a position
 
@@ -124,7 +123,7 @@ async def collect_status(flow: Flow, clients: MirrorClients, window_s: float = 0
     }
     ends = await source_ends(flow, clients, list(places))
     begun = {here: positions[there].offset for here, there in places.items()}
-    ages = {} if clients.source is None else await _ages(clients.source, begun, ends)
+    ages = {} if clients.source is None else await _known_ages(flow, clients.source, begun, ends)
     partitions = [
         PartitionStatus(
             here.topic,
@@ -217,6 +216,22 @@ async def group_statuses(flow: Flow, target: ClusterClient) -> list[GroupStatus]
     ]
 
 
+async def _known_ages(
+    flow: Flow,
+    source: ClusterClient,
+    begun: dict[TopicPartition, int],
+    ends: dict[TopicPartition, int],
+) -> dict[TopicPartition, float]:
+    """Without those of heartbeats if they may not be read: everything else can be shown."""
+    try:
+        return await _ages(source, begun, ends)
+    except NotAuthorized:
+        readable = {each: at for each, at in begun.items() if not is_heartbeats(flow, each.topic)}
+        if readable == begun:
+            raise
+        return await _ages(source, readable, ends)
+
+
 async def _ages(
     source: ClusterClient, begun: dict[TopicPartition, int], ends: dict[TopicPartition, int]
 ) -> dict[TopicPartition, float]:
@@ -226,14 +241,11 @@ async def _ages(
         for each, position in begun.items()
         if ends.get(each, 0) > position
     ]
-    reading = RangeReader(source, ranges, [TOPIC, PARTITION, TIMESTAMP], on_loss=lambda _: None)
+    reading = RangeReader(source, ranges, on_loss=lambda _: None)
     ages: dict[TopicPartition, float] = {}
-    now = datetime.now(UTC)
     while fetched := await reading.fetch():
-        for table in (*reading.tables(fetched), *reading.rest()):
-            for row in table.to_pylist():
-                age_s = max(0.0, (now - row[TIMESTAMP]).total_seconds())
-                ages.setdefault(TopicPartition(row[TOPIC], row[PARTITION]), age_s)
+        for partition, record in reading.records(fetched):
+            ages.setdefault(partition, _age_s(record.timestamp))
     return ages
 
 

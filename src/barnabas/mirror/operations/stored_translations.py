@@ -12,6 +12,7 @@ from barnabas.mirror.groups.topic_records import TopicReader
 from barnabas.mirror.names import is_heartbeats, syncs_topic_of, upstream_topic
 from barnabas.mirror.offsets.translations import Translations
 from barnabas.mirror.positions import fetch_positions
+from barnabas.mirror.recovered_runs import recovered_runs
 
 _PATIENCE_S = 5.0
 _LOOK_S = 0.5
@@ -22,6 +23,12 @@ async def stored_translations(flow: Flow, target: ClusterClient) -> Translations
     translations = Translations()
     reader = TopicReader(target, syncs_topic_of(flow))
     restore(flow, await reader.read_new(), translations)
+    for there, position in (await fetch_positions(target, flow)).items():
+        topic = upstream_topic(flow, there.topic)
+        if topic is not None and position.recent is not None:
+            here = TopicPartition(topic, there.partition)
+            found = await recovered_runs(target, there, position.recent)
+            translations.extend(here, there, found)
     await take_anchors(flow, target, translations)
     return translations
 

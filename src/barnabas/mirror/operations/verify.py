@@ -8,7 +8,6 @@ topic are left out too.
 
 from collections.abc import Collection
 from hashlib import blake2b
-from typing import Any
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -20,8 +19,8 @@ from barnabas.mirror.flow import Flow
 from barnabas.mirror.names import is_heartbeats, upstream_topic
 from barnabas.mirror.operations.comparison import Comparison, DigestedRecord, compare
 from barnabas.mirror.operations.mirror_clients import MirrorClients
-from barnabas.mirror.positions import fetch_positions
-from barnabas.records.columns.schema import HEADERS, KEY, OFFSET, TIMESTAMP, VALUE
+from barnabas.mirror.positions import SourcePosition, fetch_positions
+from barnabas.records.record import Record
 
 PROVENANCE = "barnabas-mirror-cluster"
 _DIGEST_BYTES = 8
@@ -62,7 +61,7 @@ async def _verify(
     source: ClusterClient,
     here: TopicPartition,
     there: TopicPartition,
-    position: Any,
+    position: SourcePosition,
     last: int,
 ) -> Comparison:
     first, _ = (await beginning_and_end(source, [here]))[here]
@@ -89,20 +88,18 @@ async def _read(
     reading = RangeReader(
         cluster,
         [wanted],
-        [OFFSET, TIMESTAMP, KEY, VALUE, HEADERS],
         on_loss=lambda _: None,  # retention may overtake the reading; what is gone is not compared
     )
     found = []
     while fetched := await reading.fetch():
-        for table in (*reading.tables(fetched), *reading.rest()):
-            for row in table.to_pylist():
-                marks = [each["value"] for each in row[HEADERS] if each["key"] == PROVENANCE]
-                if passed is None or marks[-1:] == [passed]:
-                    found.append((DigestedRecord(row[OFFSET], _digest(row)), marks))
+        for _, record in reading.records(fetched):
+            marks = [value or b"" for name, value in record.headers if name == PROVENANCE]
+            if passed is None or marks[-1:] == [passed]:
+                found.append((DigestedRecord(record.offset, _digest(record)), marks))
     return found
 
 
-def _digest(row: dict[str, Any]) -> bytes:
-    headers = [(each["key"], each["value"]) for each in row[HEADERS] if each["key"] != PROVENANCE]
-    content = repr((row[TIMESTAMP], row[KEY], row[VALUE], headers)).encode()
+def _digest(record: Record) -> bytes:
+    headers = [each for each in record.headers if each[0] != PROVENANCE]
+    content = repr((record.timestamp, record.key, record.value, headers)).encode()
     return blake2b(content, digest_size=_DIGEST_BYTES).digest()

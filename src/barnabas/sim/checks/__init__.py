@@ -9,9 +9,11 @@ deleted_records       which records may be missing, because they were to be dele
 kept_records          how far replicas have what is committed, and that they keep it
 log_changes           logs that are changed somewhere else than at their end
 decisions             coordinators' decisions about transactions, compared with the logs
+reached_states        which of the states that matter a run has reached
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch
 compacted_log         the same, record by record, in a partition that is compacted
+epoch_starts          where leader epochs began, compared among replicas
 transaction_history   what transactions wrote and read, and what is visible of it
 deliveries            what members of a share group were given, and what became of it
 ownership             which member of a group owns which partition, at each moment

@@ -87,10 +87,16 @@ class CompactedLog:
         """Behind `end` too: a replica that was started again has compacted up to a later offset
         than it calls committed."""
         newest = {key: offset for offset, (key, _) in self._records.items()}
+        held = {key: offset for offset, (key, _) in found.items()}
         for key, offset in newest.items():
-            if key is None or offset >= end or offset in self._removable:
+            if key is None or offset >= end or offset in found:
                 continue
-            if offset not in found:
+            if self._records[offset][1] is None and key in held:
+                raise Violation(
+                    f"{where} has {held[key]}, of the key {key!r}, and lacks {offset}, which "
+                    "deletes it"
+                )
+            if offset not in self._removable:
                 raise Violation(f"{where} lacks {offset}, the newest value of {key!r}")
 
 

@@ -7,6 +7,8 @@
   committed: until then another coordinator may come, and decide otherwise.
 """
 
+from collections.abc import Callable
+
 from barnabas.log.producers.transactions import end_marker
 from barnabas.records.batch import BatchHeader
 from barnabas.records.decode import decode_batch
@@ -27,7 +29,9 @@ End = tuple[int, int, bool]
 class Decisions:
     """Told of what is committed in `__transaction_state`, and of markers as they are written."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_state: Callable[[TxnState], None] = lambda _: None) -> None:
+        """`on_state` is called with each state that is committed."""
+        self._on_state = on_state
         self._images: dict[str, TransactionImage] = {}
         self._epochs: dict[int, int] = {}
         self._ends: set[End] = set()
@@ -45,6 +49,7 @@ class Decisions:
                 self._follows(transactional_id, decode_image(bytes(record.value)))
 
     def _follows(self, transactional_id: str, image: TransactionImage) -> None:
+        self._on_state(image.state)
         before = self._images.get(transactional_id)
         self._images[transactional_id] = image
         if before is not None and image.state is not _FOLLOWS.get(before.state, image.state):
@@ -62,6 +67,11 @@ class Decisions:
         if marker is not None:
             end = (header.producer_id, header.producer_epoch, marker.is_commit)
             self._written.setdefault(process, []).append((where, end))
+
+    @property
+    def has_written(self) -> bool:
+        """Whether any process has written markers that are still to be checked."""
+        return bool(self._written)
 
     def check(self, process: str) -> None:
         """A process has ended its turn, and what it has committed is known."""

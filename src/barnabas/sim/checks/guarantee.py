@@ -28,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from barnabas.broker.node import Node
+from barnabas.broker.quorum.shell import RaftShell
 from barnabas.controller.controller import Controller
 from barnabas.metadata.image import MetadataImage
 from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies, book_name
@@ -123,7 +124,7 @@ class Guarantee:
             return []
         return [key for key, isr in self._isr.items() if node_id in isr]
 
-    def hear(self, node: Node) -> None:
+    def hear(self, node: Node, shell: RaftShell | None) -> None:
         """Take notice of what a node proposes, as a leader of partitions or as the controller."""
         for partition in node.partitions.led:
             leading = partition.leading
@@ -132,7 +133,6 @@ class Guarantee:
                 key = (partition.topic_id, partition.index)
                 self._proposed[key][isr] = leading.pending.partition_epoch + 1
         controller = node.controller._controller
-        shell = node.quorum.shell
         if controller is None or shell is None:
             return
         decided = (controller, shell.raft.log_end_offset)

@@ -24,10 +24,18 @@ class KeptRecords:
             ends = self._ends.setdefault(node_id, {})
             ends[key] = max(end, ends.get(key, 0))
 
-    def check(self, where: str, node_id: int, key: Key, log_end_offset: int) -> None:
-        """The replica has been opened, or its log was changed."""
+    def check(
+        self, where: str, node_id: int, key: Key, log_end_offset: int, *, may_start_over: bool
+    ) -> None:
+        """The replica has been opened, or its log was changed.
+
+        It `may_start_over`, if it is compacted and not in sync: it may have missed tombstones that
+        the leader does not have any more.
+        """
         end = self._ends.get(node_id, {}).get(key, 0)
-        if log_end_offset < end:
+        if log_end_offset < end and may_start_over:
+            del self._ends[node_id][key]
+        elif log_end_offset < end:
             raise Violation(
                 f"{where} ends at {log_end_offset}, but it had everything up to {end}, which is "
                 "committed, and has lost nothing since"

@@ -19,6 +19,9 @@ class LogChanges:
         if path.endswith(_SUFFIX):
             self._changed[node_id][path.rpartition("/")[0].rpartition("/")[2]] = None
 
+    def has_any(self, node_id: int) -> bool:
+        return node_id in self._changed
+
     def take(self, node_id: int) -> list[tuple[str, int]]:
         """Topics and partitions that were changed since the last call."""
         if node_id not in self._changed:

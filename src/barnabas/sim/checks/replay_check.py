@@ -31,6 +31,7 @@ from barnabas.raft import Batch, Raft
 from barnabas.raft.entry import Entry
 from barnabas.records.decode import decode_batch, iter_batches
 from barnabas.sim.checks.history import Violation
+from barnabas.sim.checks.reached_states import ReachedStates
 from barnabas.transactions.transactions_image import TransactionsImage
 from barnabas.wire.errors import ErrorCode
 
@@ -78,9 +79,10 @@ class _MetadataReader:
     proposed_offset: int = -1
     """How far the pending image of that controller was compared."""
 
-    def read(self, raft: Raft, end_offset: int) -> None:
+    def read(self, raft: Raft, end_offset: int, reached: ReachedStates) -> None:
         log = raft._state.log
         if log.snapshot is not None and self.offset < log.start_offset:
+            reached.metadata_snapshot_read()
             self.image.restore(records_in_checkpoint(log.snapshot.content))
             self.offset = log.start_offset
         _replay(self.image, log.between(self.offset, end_offset))
@@ -97,7 +99,8 @@ def _replay(image: MetadataImage, entries: list[Entry]) -> None:
 class ReplayCheck:
     """Raises `Violation` where live state and replayed state differ."""
 
-    def __init__(self) -> None:
+    def __init__(self, reached: ReachedStates) -> None:
+        self._reached = reached
         self._shards: dict[tuple[int, str, int], _ShardReader] = {}
         self._metadata: dict[int, _MetadataReader] = {}
 
@@ -117,19 +120,21 @@ class ReplayCheck:
         self.check(node)
 
     def _check_shard(self, node: Node, shard: CoordinatorShard[Any]) -> None:
-        if shard.error is not ErrorCode.NONE:
-            return
         partition = shard.partition
         key = (node.node_id, partition.topic, partition.index)
         reader = self._shards.get(key)
+        reached = (shard.replayed_offset, partition.log.log_end_offset)
+        if reader is not None and reader.shard is shard and reached == reader.checked:
+            return
+        if shard.error is not ErrorCode.NONE:
+            return
         if reader is None or reader.shard is not shard:
             reader = self._shards[key] = _ShardReader.of(shard)
-        reached = (shard.replayed_offset, partition.log.log_end_offset)
-        if reached == reader.checked:
-            return
         reader.read(shard.replayed_offset)
         reader.checked = reached
         live = shard.image
+        if isinstance(live, GroupsImage):
+            self._reached.groups_changed(live)
         if live != reader.image:
             raise Violation(
                 f"{shard.partition.topic}-{shard.partition.index}: node {node.node_id} has {live}, "
@@ -145,21 +150,21 @@ class ReplayCheck:
             reader = self._metadata[node.node_id] = _MetadataReader(node)
         end_offset = node.quorum.end_offset
         if end_offset != reader.offset:
-            reader.read(shell.raft, end_offset)
+            reader.read(shell.raft, end_offset, self._reached)
             if node.image != reader.image:
                 raise Violation(
                     f"metadata: node {node.node_id} has {_difference(node.image, reader.image)}, "
                     f"but its log up to {end_offset} does not say so"
                 )
-        self._check_pending(node, reader, shell.raft)
-
-    def _check_pending(self, node: Node, reader: _MetadataReader, raft: Raft) -> None:
         controller = node.controller._controller
+        if controller is not None:
+            self._check_pending(node, reader, shell.raft, controller)
+
+    def _check_pending(
+        self, node: Node, reader: _MetadataReader, raft: Raft, controller: Controller
+    ) -> None:
         proposed_offset = raft.log_end_offset
-        if controller is None or (controller, proposed_offset) == (
-            reader.controller,
-            reader.proposed_offset,
-        ):
+        if controller is reader.controller and proposed_offset == reader.proposed_offset:
             return
         reader.controller, reader.proposed_offset = controller, proposed_offset
         expected = reader.image

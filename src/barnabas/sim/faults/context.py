@@ -16,6 +16,20 @@ class FaultContext:
         self.profile = cluster.profile
         self.random = cluster.simulator.source("faults")
         self.is_on = False
+        self.only: frozenset[int] | None = None
+        """The numbers of the faults that are made; None: all of them."""
+        self.made: list[int] = []
+        self._drawn = 0
+
+    def admits(self, name: str) -> bool:
+        """Before each fault; whether it is to be made."""
+        self._drawn += 1
+        if self.only is not None and self._drawn not in self.only:
+            return False
+        self.made.append(self._drawn)
+        self.simulator.reach(f"fault: {name}")
+        self.simulator.remark("fault %d: %s", self._drawn, name)
+        return True
 
     def undo_later(self, undo: Callable[[], None]) -> None:
         """After a while, unless the end of all faults has come before."""

@@ -57,13 +57,20 @@ class DiskFaults:
             key = keys.get(directory)
             if key is None or not watch.guarantee.may_rot(machine.node_id, key):
                 return False
-            topics = (*watch.deleted.topics, reused_name.TOPIC, compaction_workload.TOPIC)
+            topics = (*watch.deleted.topics, reused_name.TOPIC)
             if directory.rpartition("-")[0] in topics:
                 return False  # it might never be repaired: the batch may be deleted or rewritten
             batch = watch.committed_logs[key].by_base.get(base_offset)
-            return batch is not None and (batch.crc, batch.epoch) == (crc, epoch)
+            return (
+                batch is not None
+                and batch.epoch == epoch
+                and (batch.crc == crc or is_compacted(directory))
+            )
 
-        rot = flip_bit(machine.disk, self._context.random, may_rot)
+        def is_compacted(directory: str) -> bool:
+            return directory.rpartition("-")[0] == compaction_workload.TOPIC
+
+        rot = flip_bit(machine.disk, self._context.random, may_rot, is_compacted)
         if rot is not None:
             self._context.simulator.say(f"{machine.host} has a flipped bit in {rot}")
             topic, _, index = rot.directory.rpartition("-")

@@ -18,8 +18,16 @@ from barnabas.sim.workloads.administrator import Administrator
 class Faults:
     """Draws one fault after the other until `end` is called."""
 
-    def __init__(self, cluster: Cluster, administrator: Administrator) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        administrator: Administrator,
+        only: frozenset[int] | None = None,
+    ) -> None:
+        """`only` has the numbers of the faults that are made, in the order in which they are drawn;
+        None means all of them."""
         self._context = FaultContext(cluster)
+        self._context.only = only
         machines = MachineFaults(self._context)
         self._failing_disks = FailingDisks(self._context)
         rare = StateDamage(self._context, machines).by_name() | self._failing_disks.by_name()
@@ -50,9 +58,15 @@ class Faults:
     def _fault(self) -> None:
         if self._context.is_on:
             name = self._context.random.choice(self._names)
-            self._context.simulator.note(name.encode())
-            self._by_name[name]()
+            if self._context.admits(name):
+                self._context.simulator.note(name.encode())
+                self._by_name[name]()
             self._later()
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """The numbers of the faults that were made."""
+        return tuple(self._context.made)
 
     def end(self) -> None:
         """Put everything right."""

@@ -37,8 +37,8 @@ class RareFaults:
             if random.random() < share:
                 for _ in range(random.randint(1, _MOST)):
                     at_us = random.randint(0, faulty_us)
-                    self._context.simulator.after(at_us, partial(self._fault, fault, random))
+                    self._context.simulator.after(at_us, partial(self._fault, name, fault, random))
 
-    def _fault(self, fault: RareFault, random: Random) -> None:
-        if self._context.is_on:
+    def _fault(self, name: str, fault: RareFault, random: Random) -> None:
+        if self._context.is_on and self._context.admits(name):
             fault(random)

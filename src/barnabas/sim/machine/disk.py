@@ -57,7 +57,8 @@ class SimulatedDisk:
         self.is_full = False
         self.locked: set[str] = set()
         self.errors: list[DiskErrors] = []
-        self._is_inspected = False
+        self.is_inspected = False
+        """Whether checks read through the broker: meanwhile nothing fails."""
         self.on_write: Callable[[str, bytes], None] = lambda _path, _data: None
         """Told of everything that is written, except for what a failed write leaves behind."""
         self.on_change: Callable[[str], None] = lambda _path: None
@@ -67,7 +68,7 @@ class SimulatedDisk:
     def error(self, operation: Operation, path: str) -> DiskErrors | None:
         """Why this operation fails; None if it does not. It counts as a failure."""
         for errors in self.errors:
-            if self._is_inspected or operation not in errors.operations or errors.left == 0:
+            if self.is_inspected or operation not in errors.operations or errors.left == 0:
                 continue
             if f"{path}/".startswith(errors.prefix):
                 if errors.left is not None:
@@ -78,11 +79,11 @@ class SimulatedDisk:
     @contextmanager
     def inspected(self) -> Iterator[None]:
         """Checks read through the broker: meanwhile nothing fails."""
-        before, self._is_inspected = self._is_inspected, True
+        before, self.is_inspected = self.is_inspected, True
         try:
             yield
         finally:
-            self._is_inspected = before
+            self.is_inspected = before
 
     def lose_power(self) -> None:
         self.locked.clear()

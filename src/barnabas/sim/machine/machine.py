@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import cast
 
 from barnabas.broker.environment import Environment
+from barnabas.broker.node import Node
 from barnabas.broker.runtime.release import Release
 from barnabas.broker.server import Server
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
@@ -70,6 +71,8 @@ class Machine:
         self._stopping = asyncio.Event()
         self.observer: Observer | None = None
         self.on_exit: Callable[[Machine], None] = lambda _: None
+        self.on_end: Callable[[Node], None] = lambda _: None
+        """Told of a broker that is about to be gone, however it ends."""
         self._files: ProcessDisk | None = None
 
     def now_ms(self) -> int:
@@ -152,6 +155,8 @@ class Machine:
     def _end(self, process: ProcessLoop) -> None:
         if self.observer is not None:
             self.observer.turned(process)  # what it did last may be known to others already
+        if self.is_ready and self.server is not None:
+            self.on_end(self.server.node)
         process.kill()
         if self._files is not None:
             self._files.die()

@@ -25,6 +25,7 @@ from functools import partial
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakSet
 
 from barnabas.sim.process.callback import Callback, Timer
 from barnabas.sim.process.executor import SimulatedExecutor
@@ -97,6 +98,8 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         self._began_us = simulator.now_us
         self._default_executor = SimulatedExecutor(4)
         self._jobs = 0
+        self._tasks: WeakSet[Task[Any]] = WeakSet()
+        """Its own: `asyncio.all_tasks` looks through those of all processes there ever were."""
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -104,7 +107,9 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         """Nothing runs any more. The caller has to notify the network."""
         self.is_alive = False
         self._ready.clear()
-        for task in asyncio.all_tasks(self):
+        for task in tuple(self._tasks):
+            if task.done():
+                continue
             # Else it would happen whenever the garbage is collected. What code does while it
             # is closed has no effect, and may fail.
             with suppress(RuntimeError, ValueError, Killed):
@@ -225,7 +230,9 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         name: str | None = None,
         context: Context | None = None,
     ) -> "Task[T]":
-        return Task(coro, loop=self, name=name or self.name, context=context)
+        task = Task(coro, loop=self, name=name or self.name, context=context)
+        self._tasks.add(task)
+        return task
 
     def new_executor(self, workers: int) -> SimulatedExecutor:
         return SimulatedExecutor(workers)

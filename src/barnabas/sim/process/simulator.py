@@ -9,7 +9,7 @@ simulation draws does not shift what the others draw.
 """
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from hashlib import blake2b
 from random import Random
@@ -36,6 +36,8 @@ class Simulator:
         self._say = say
         self._trace = blake2b(digest_size=16)
         self.events = 0
+        self.reached: Counter[str] = Counter()
+        """States that matter, and how often they were reached."""
         self.failure: BaseException | None = None
         """Set by whatever can not raise it itself: it ends the run."""
 
@@ -90,6 +92,9 @@ class Simulator:
     def is_read(self) -> bool:
         """Whether a trace is printed."""
         return self._say is not None
+
+    def reach(self, state: str) -> None:
+        self.reached[state] += 1
 
     # -- what happened -----------------------------------------------------------------------------
 

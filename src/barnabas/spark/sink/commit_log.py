@@ -27,7 +27,8 @@ from typing import NamedTuple
 from barnabas.client.admin.topics import create_topic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicMetadata, TopicPartition
-from barnabas.client.consumer.range_reader import RangeReader, RecordRange
+from barnabas.client.consumer.range_reader import RecordRange
+from barnabas.client.consumer.range_tables import RangeTables
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.client.producer.prepared_transactions import PreparedTransaction
@@ -122,7 +123,7 @@ class CommitLog:
         first, end = (await beginning_and_end(self._cluster, [partition], up_to))[partition]
         start = max(first, self._known.offset)
         state = self._known.state
-        reading = RangeReader(
+        reading = RangeTables(
             self._cluster,
             [RecordRange(partition, start, end)],
             [KEY, VALUE],

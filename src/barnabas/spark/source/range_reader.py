@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from barnabas.client.consumer.range_reader import RangeReader
+from barnabas.client.consumer.range_tables import RangeTables
 from barnabas.spark.cluster.connection import connect
 from barnabas.spark.source.data_loss import report_loss
 from barnabas.spark.source.options import SourceOptions
@@ -36,7 +36,7 @@ def read_tables(
 ) -> Iterator[pa.Table]:
     """The same, with the types that records have."""
     connection = connect(options.consumer.connection)
-    reading = RangeReader(
+    reading = RangeTables(
         connection.cluster,
         task.ranges,
         columns,

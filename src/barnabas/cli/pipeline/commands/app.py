@@ -9,6 +9,7 @@ from barnabas.cli.pipeline.commands import (
     list_pipelines,
     replay,
     reset,
+    rights,
     run,
     state,
     status,
@@ -24,6 +25,7 @@ app.command("run", epilog=run.EPILOG)(run.run)
 app.command("list", epilog=list_pipelines.EPILOG)(list_pipelines.list_pipelines)
 app.command("check", epilog=check.EPILOG)(check.check)
 app.command("graph", epilog=graph.EPILOG)(graph.graph)
+app.command("rights", epilog=rights.EPILOG)(rights.rights)
 app.command("status", epilog=status.EPILOG)(status.status)
 app.command("reset", epilog=reset.EPILOG)(reset.reset)
 app.command("state", epilog=state.EPILOG)(state.state)

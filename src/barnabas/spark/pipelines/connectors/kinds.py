@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from barnabas.errors import InvalidArgument
+from barnabas.mirror.mirror_maker.connector_settings import MIRROR, MIRROR_SOURCE
 from barnabas.spark.pipelines.connectors.java_names import JAVA_NAMES
 from barnabas.spark.pipelines.definition.sql_file import SINKS, SOURCES
 from barnabas.spark.pipelines.pipeline_end import PipelineEnd
@@ -20,9 +21,6 @@ Direction: TypeAlias = Literal["source", "sink"]
 PIPELINE = "pipeline"
 """The class of connectors that are the SQL or the file of a pipeline."""
 
-MIRROR = "mirror"
-MIRROR_SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
-"""The classes of mirrors."""
 
 _NO_STREAM = {"table"}
 _FOR_TRYING = {"console", "memory"}

@@ -1,28 +1,24 @@
 """Connectors that are mirrors: `mirror`, or Mirror Maker 2's MirrorSourceConnector.
 
 One of them does what Mirror Maker has three connectors for: it copies topics, takes groups along,
-and writes offset syncs, checkpoints and heartbeats. Positions are in the target, not in Spark's
-checkpoint (`barnabas.mirror.positions`).
+and writes offset syncs, checkpoints and heartbeats. They are no pipelines: the service runs them in
+processes without Spark (`barnabas.connect.driver.mirror`), and positions are in the target.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-
-from pyspark.sql import DataFrame
 
 from barnabas.errors import InvalidArgument
-from barnabas.mirror.configured_flow import ConfiguredFlow
-from barnabas.mirror.mirror_maker.connector_settings import COMPRESSIONS, connector_flow
-from barnabas.spark.mirror.mirror_query import SHARED_ROUND_S
-from barnabas.spark.mirror.mirror_reports import MirrorReports
+from barnabas.mirror.mirror_maker.connector_settings import (
+    COMPRESSIONS,
+    MIRROR,
+    MIRROR_SOURCE,
+    connector_flow,
+)
 from barnabas.spark.pipelines.connectors.converters import converter_of
-from barnabas.spark.pipelines.connectors.driver_settings import check_spark, driver_conf, spark_conf
-from barnabas.spark.pipelines.connectors.kinds import MIRROR, MIRROR_SOURCE
+from barnabas.spark.pipelines.connectors.driver_settings import check_spark
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting, named_in
 from barnabas.spark.pipelines.connectors.shared_settings import COMMON, ONCE, check_common
-from barnabas.spark.pipelines.definition.pipeline import Pipeline, check_name
-from barnabas.spark.pipelines.sinks.mirror import MirrorSink
-from barnabas.spark.pipelines.sources.mirror import MirrorSource
+from barnabas.spark.pipelines.definition.pipeline import check_name
 
 MIRRORS = (MIRROR, MIRROR_SOURCE)
 """The classes of mirrors. They differ in one default, as Mirror Maker commits no offsets."""
@@ -34,7 +30,7 @@ _PARTS = {
 }
 _TAKEN = {"name", "connector.class", "tasks.max", "restarts.max", "spark.own", ONCE.name}
 _INSTEAD = {
-    "trigger": "rounds follow each other; set round.seconds",
+    "trigger": "records are copied at once",
     "max.rows.per.batch": "set max.mb.per.second",
     "transform.sql": "records are copied as they are",
 }
@@ -109,11 +105,7 @@ OF_MIRRORS = [
     _setting("sync.quotas", "Copy quotas.", "false"),
     _setting("max.mb.per.second", "Limit of the copying, in MB a second."),
     _setting("compression", f"Compression for uncompressed batches: {', '.join(COMPRESSIONS)}."),
-    _setting(
-        ROUND,
-        "How long tasks keep their cores, before other connectors get their turn. Default: 5, and "
-        "3600 with spark.own=true. Between rounds nothing is copied for about a second.",
-    ),
+    _setting(ROUND, "No effect: mirrors had rounds when they ran on Spark."),
 ]
 COMMON_OF_MIRRORS = [each for each in COMMON if each.name in _TAKEN or "converter" in each.name]
 
@@ -121,14 +113,6 @@ COMMON_OF_MIRRORS = [each for each in COMMON if each.name in _TAKEN or "converte
 def is_mirror(config: Mapping[str, str]) -> bool:
     """Whether the class is one of mirrors, or a part of Mirror Maker, which is refused."""
     return config.get("connector.class", "") in (*MIRRORS, *_PARTS)
-
-
-def flow_of(config: Mapping[str, str]) -> ConfiguredFlow:
-    """The flow of a connector whose settings are right."""
-    found = connector_flow(config, commits_groups=config["connector.class"] == MIRROR).mirrored
-    if ROUND in config or driver_conf(config) is not None:
-        return found
-    return replace(found, flow=replace(found.flow, round_s=SHARED_ROUND_S))
 
 
 def check_mirror(config: Mapping[str, str]) -> ConfigErrors:
@@ -164,26 +148,6 @@ def check_mirror(config: Mapping[str, str]) -> ConfigErrors:
         why = _INSTEAD.get(each.name, each.reason)
         errors.add(each.name, f"{each.name} would be ignored: {why}; remove it")
     return errors
-
-
-def mirror_pipeline(config: Mapping[str, str]) -> Pipeline:
-    """The pipeline that copies. Raises `InvalidArgument`."""
-    errors = check_mirror(config)
-    if errors:
-        raise InvalidArgument("; ".join(errors.messages()))
-    mirrored = flow_of(config)
-    flow, reports = mirrored.flow, MirrorReports(mirrored)
-    return Pipeline(
-        config.get("name", "connector"),
-        _same,
-        {"source": MirrorSource(flow, int(config.get("tasks.max", "1")), reports)},
-        MirrorSink(flow.name, reports),
-        conf=spark_conf(config),
-    )
-
-
-def _same(source: DataFrame) -> DataFrame:
-    return source
 
 
 def _is_converter(name: str) -> bool:

@@ -9,7 +9,7 @@ from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.pipelines.connectors.connector import connector_of
 from barnabas.spark.pipelines.connectors.driver_settings import check_spark, spark_conf
 from barnabas.spark.pipelines.connectors.kinds import PIPELINE
-from barnabas.spark.pipelines.connectors.mirrors import check_mirror, is_mirror, mirror_pipeline
+from barnabas.spark.pipelines.connectors.mirrors import check_mirror, is_mirror
 from barnabas.spark.pipelines.connectors.settings import ConfigErrors, Setting
 from barnabas.spark.pipelines.connectors.shared_settings import check_common
 from barnabas.spark.pipelines.definition.definition_watch import DefinitionWatch
@@ -84,7 +84,10 @@ def pipelines_of(
 ) -> list[Pipeline]:
     """The pipelines of a connector; several only of a file. Raises `BarnabasError`."""
     if is_mirror(config):
-        return [mirror_pipeline(config)]
+        raise InvalidArgument(
+            "a mirror is no pipeline: `barnabas mirror run` copies topics, and the service for "
+            "connectors runs mirrors in processes of their own"
+        )
     if config.get("connector.class") != PIPELINE:
         connector = connector_of(config, folder)
         if connector.pipeline is None or connector.errors:

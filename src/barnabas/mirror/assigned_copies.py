@@ -1,14 +1,13 @@
-"""Copies partitions for a while: the work of one task.
+"""Copies the partitions that this process has, until others are assigned to it.
 
-A round lasts minutes, because nothing is copied between two of them, and reports every second. It
-ends early if it is told to, or if only a new round can go on, as when a topic was created again. It
-does not fail because a cluster is away for a while: it reports that, and tries again. What no
-attempt will change is raised.
+It reports every second. It ends early if only a new start can go on, as when a topic was created
+again. It does not fail because a cluster is away for a while: it reports that, and tries again.
+What no attempt will change is raised.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -21,6 +20,7 @@ from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, beginning_and_end, list_offsets
 from barnabas.errors import BarnabasError, DataLost, ProducerFenced, UnknownTopic
 from barnabas.mirror.batches import BatchConversion
+from barnabas.mirror.copy_report import DATA_LOST, CopyReport
 from barnabas.mirror.flow import Flow
 from barnabas.mirror.names import is_heartbeats
 from barnabas.mirror.partition_copy import CopiedPartition, PartitionCopy
@@ -28,7 +28,6 @@ from barnabas.mirror.partition_writer import PartitionWriter
 from barnabas.mirror.positions import SourcePosition, fetch_positions
 from barnabas.mirror.provenance import provenance_of
 from barnabas.mirror.rate_limit import RateLimit
-from barnabas.mirror.round_report import DATA_LOST, PROBLEM, ReportRow
 from barnabas.mirror.write_budget import WriteBudget
 from barnabas.records.compression import Compression
 
@@ -40,9 +39,6 @@ _TUNING = FetchTuning(max_wait_ms=500, max_bytes=2 * 1024 * 1024, partition_max_
 REPORT_S = 1.0
 """From one report to the next."""
 
-Hear: TypeAlias = Callable[[list[ReportRow]], Awaitable[bool]]
-"""Takes a report; the answer is whether the round goes on."""
-
 _AWAY_S = 5.0
 _LOOK_S = 0.2
 _ROOM_S = 0.005
@@ -50,8 +46,12 @@ _END_S = 30.0
 _ISOLATION = IsolationLevel.READ_COMMITTED
 
 
-class CopyRound:
-    """One round. Source and target are clients of the same event loop."""
+class AnotherRun(BarnabasError):  # noqa: N818 - says what has happened
+    """Another process has taken a partition over."""
+
+
+class AssignedCopies:
+    """Used once. Source and target are clients of the same event loop."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class CopyRound:
         partitions: Sequence[CopiedPartition],
         bytes_per_second: float | None = None,
     ) -> None:
-        """The rate is the share of this task."""
+        """The rate is the share of this process."""
         self._source = source
         self._target = target
         self._flow = flow
@@ -77,15 +77,18 @@ class CopyRound:
         self._copies: dict[TopicPartition, PartitionCopy] = {}
         self._fetched = asyncio.Event()
         self._writes = Channel()
-        self._deadline = 0.0
+        self._over = asyncio.Event()
 
-    async def run(self, seconds: float, hear: Hear | None = None) -> list[ReportRow]:
-        """Copy for so long, or until `hear` says that it is enough.
+    def end(self) -> None:
+        """Let `run` return as soon as what is being written is written."""
+        self._over.set()
+        self._fetched.set()
 
-        Returns what was copied since the last report, the states, and what went wrong.
+    async def run(self, hear: Callable[[CopyReport], None]) -> CopyReport:
+        """Copy until `end`, and say every second what was copied; returns the last report.
+
+        Raises `AnotherRun` if another process has taken a partition over.
         """
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + seconds
         fetcher = Fetcher(self._source, self._fetched.set, isolation=_ISOLATION, tuning=_TUNING)
         try:
             await self._begin(fetcher)
@@ -93,21 +96,21 @@ class CopyRound:
             if not error.retriable:
                 raise
             self._tell(f"flow {self._flow.name}: {error}; trying again")
-            await asyncio.sleep(min(_AWAY_S, max(0.0, self._deadline - loop.time())))
+            await self._pause()
             return self._report({})
         running = [asyncio.create_task(self._copy(each, fetcher)) for each in self._copies.values()]
-        if hear is not None:
-            running.append(asyncio.create_task(self._keep_reporting(fetcher, hear)))
+        reporting = asyncio.create_task(self._keep_reporting(fetcher, hear))
         try:
-            await self._dispatch(fetcher, running)
+            await self._dispatch(fetcher, [*running, reporting])
             for each in list(self._copies.values()):
                 each.end()
-            await asyncio.wait(running, timeout=_END_S)
+            if running:
+                await asyncio.wait(running, timeout=_END_S)
             _raise_first(running, self._flow)
         finally:
-            for task in running:
+            for task in (*running, reporting):
                 task.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.gather(*running, reporting, return_exceptions=True)
             self._look_at_unavailable(fetcher)
             await fetcher.close()
             await self._target.close_channel(self._writes)
@@ -124,7 +127,7 @@ class CopyRound:
     def _leave_out(self, name: TopicPartition, error: BarnabasError, fetcher: Fetcher) -> None:
         """Copy the rest without heartbeats, if they fail for good. Raises if it is something else.
 
-        The next round tries again.
+        The next start tries again.
         """
         if not is_heartbeats(self._flow, name.topic):
             raise error
@@ -134,19 +137,18 @@ class CopyRound:
                 f"topic {name.topic} of {self._flow.source.name} is not copied, others are: {error}"
             )
 
-    async def _keep_reporting(self, fetcher: Fetcher, hear: Hear) -> None:
-        """Report until the round is over, and end it if that is the answer."""
-        loop = asyncio.get_running_loop()
-        while (pause_s := min(REPORT_S, self._deadline - loop.time())) > 0:
-            await asyncio.sleep(pause_s)
+    async def _keep_reporting(self, fetcher: Fetcher, hear: Callable[[CopyReport], None]) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
             ends = await self._ends()
             self._look_at_unavailable(fetcher)
-            if not await hear(self._report(ends)):
-                self._end_soon()
+            hear(self._report(ends))
 
-    def _end_soon(self) -> None:
-        self._deadline = 0.0
-        self._fetched.set()
+    async def _pause(self) -> None:
+        """Until a cluster that is away is asked again, or this is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_AWAY_S):
+                await self._over.wait()
 
     def _look_at_unavailable(self, fetcher: Fetcher) -> None:
         for partition, reason in fetcher.unavailable.items():
@@ -163,15 +165,20 @@ class CopyRound:
             return {}
         return {name: each.offset for name, each in found.items()}
 
-    def _report(self, ends: Mapping[TopicPartition, int]) -> list[ReportRow]:
-        rows = []
+    def _report(self, ends: Mapping[TopicPartition, int]) -> CopyReport:
+        report = CopyReport()
         for name, each in self._copies.items():
-            rows += [*each.take_rows(), each.state(ends.get(name))]
-            if trouble := each.take_trouble():
-                self._tell(trouble)
+            found = each.take_report(ends.get(name))
+            report.recovered += found.recovered
+            report.syncs += found.syncs
+            report.states += found.states
+            report.records += found.records
+            report.bytes += found.bytes
+            for problem in found.problems:
+                self._tell(problem)
         problems, self._problems = self._problems, {}
-        told = (*self._left_out, *problems)
-        return [*rows, *(ReportRow(PROBLEM, message=each) for each in told)]
+        report.problems = [*self._left_out, *problems]
+        return report
 
     def _tell(self, problem: str) -> None:
         self._problems[problem] = None
@@ -233,9 +240,8 @@ class CopyRound:
     # -- while it lasts --------------------------------------------------------------------------
 
     async def _dispatch(self, fetcher: Fetcher, running: list[asyncio.Task[None]]) -> None:
-        """Hand fetches to their partitions until the time is over, or a partition has failed."""
-        loop = asyncio.get_running_loop()
-        while loop.time() < self._deadline:
+        """Hand fetches to their partitions until the end, or until a partition has failed."""
+        while not self._over.is_set():
             if any(each.done() for each in running):
                 _raise_first(running, self._flow)
             self._fetched.clear()
@@ -244,12 +250,12 @@ class CopyRound:
                     copy.offer(fetched)
             await self._look_at_lost(fetcher)
             is_full = self._held >= HELD_BYTES
-            pause_s = min(self._deadline - loop.time(), _ROOM_S if is_full else _LOOK_S)
-            try:
-                async with asyncio.timeout(max(0.0, pause_s)):
-                    await (asyncio.sleep(_ROOM_S) if is_full else self._fetched.wait())
-            except TimeoutError:
+            if is_full:
+                await asyncio.sleep(_ROOM_S)
                 continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._fetched.wait()
 
     @property
     def _held(self) -> int:
@@ -276,7 +282,7 @@ class CopyRound:
             topic = self._source.known_topic(name.topic)
             if topic is None or not copy.position.is_of(topic.topic_id):
                 fetcher.remove([name])
-                self._end_soon()  # the next round begins with the new topic
+                self.end()  # the next start begins with the new topic
                 continue
             first, end = (await beginning_and_end(self._source, [name], _ISOLATION))[name]
             position = copy.position.offset
@@ -298,9 +304,9 @@ def _raise_first(running: list[asyncio.Task[None]], flow: Flow) -> None:
     for task in running:
         error = task.exception() if task.done() and not task.cancelled() else None
         if isinstance(error, ProducerFenced):
-            raise BarnabasError(
-                f"flow {flow.name} also runs elsewhere, and that run has taken over: this one "
-                "stops. (Or this machine was suspended for longer than a transaction may take.)"
+            raise AnotherRun(
+                f"flow {flow.name} also runs elsewhere, and that run has taken over. (Or this "
+                "machine was suspended for longer than a transaction may take.)"
             ) from error
         if error is not None:
             raise error
