@@ -9,7 +9,6 @@ from barnabas.log.compaction.log_compaction import LogCompaction
 from barnabas.log.compaction.plan import Plan, plan
 from barnabas.log.compaction.retained import Retained
 from barnabas.log.offset_assignment import Batches
-from barnabas.log.recovery.recovery import Recovery
 from barnabas.log.recovery.segment_loader import SegmentLoader
 from barnabas.sim import run
 from tests.sim.variant import Variant
@@ -44,10 +43,6 @@ def _learns_only_from_batches(_log: Log, _batches: Batches) -> bool:
     return False
 
 
-def _forgets_what_is_lost(self: Recovery) -> None:
-    pass
-
-
 VARIANTS: dict[str, Variant] = {
     "compact records that are not committed": _variant(
         patch.object(LogCompaction, "_plan", _up_to_the_end), emphasis="network"
@@ -61,8 +56,5 @@ VARIANTS: dict[str, Variant] = {
     "learn from fetched batches alone where epochs began": _variant(
         patch.object(follower_log, "_begins_epoch_behind_gap", _learns_only_from_batches),
         emphasis="damage",
-    ),
-    "forget lost records where a compaction is about to begin": _variant(
-        patch.object(Recovery, "_keep_lost", _forgets_what_is_lost), emphasis="damage"
     ),
 }
