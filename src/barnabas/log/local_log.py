@@ -28,6 +28,7 @@ class LocalLog:
         "failure",
         "files",
         "flushed_offset",
+        "gap_from",
         "is_compaction_unknown",
         "is_flush_marked",
         "is_in_doubt",
@@ -73,6 +74,8 @@ class LocalLog:
         """The high watermark, which the replica sets; `log.state` keeps it."""
         self.epochs = recovered.epochs
         self.suspect_epochs_from = recovered.suspect_epochs_from
+        self.gap_from = recovered.gap_from
+        """See `Recovered`; as it was when the log was opened."""
         """From this offset on, batches may be of other leader epochs than they say; see
         `epoch_order`."""
         self.lost_ranges = recovered.lost_ranges

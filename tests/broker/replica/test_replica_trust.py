@@ -1,6 +1,7 @@
 """Whether a replica has all that it has acknowledged."""
 
 from random import Random
+from struct import pack
 
 import pytest
 
@@ -14,6 +15,7 @@ from barnabas.broker.replica.replica_trust import (
     examine,
 )
 from barnabas.log import FLUSH_MARK, Log, LogConfig
+from barnabas.records.decode import iter_batches
 from tests.log.batches import put, readable
 from tests.log.memory_disk import MemoryDisk
 from tests.log.recovery import test_garbled_epochs as garbled_epochs
@@ -86,6 +88,36 @@ def test_after_a_loss_of_power_only_flushed_logs_are_believed() -> None:
     log = opened(disk, power_lost=True, config=FLUSHED)
     assert examine(log, COUNT, was_there=True, power_lost=True) == ReplicaDoubt()
     assert examine(log, COUNT + 1, was_there=True, power_lost=True).reason
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_base_offset_that_a_power_loss_has_garbled(is_known: bool) -> None:
+    """No checksum covers it. A gap that was there when the state was written is believed."""
+    disk = MemoryDisk()
+    log = opened(disk, config=FLUSHED)
+    log.flusher.flush()
+    for number in range(COUNT):
+        put(log, value(number), timestamp=number)
+    last = segments(disk)[-1]
+    if is_known:
+        log.close()
+    else:
+        log.abandon()
+    data = disk.nodes[last].data
+    *_, (header, view) = iter_batches(bytes(data))
+    at = len(data) - len(view)
+    data[at : at + 8] = pack(">q", header.base_offset + 2048)
+    log = opened(disk, power_lost=True, config=FLUSHED)
+    finding = examine(log, 0, was_there=True, power_lost=True)
+    if is_known:
+        assert finding == ReplicaDoubt()
+    else:
+        assert "a power loss may have made the gap" in finding.reason
+        assert finding.suspect_from == header.base_offset
+        assert finding.is_only_hole
+    log.abandon()
+    log = opened(disk, config=FLUSHED)
+    assert examine(log, 0, was_there=True, power_lost=False) == ReplicaDoubt(), "only killed"
 
 
 def test_a_replica_of_a_new_data_directory_says_so() -> None:

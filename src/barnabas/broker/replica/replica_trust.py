@@ -1,10 +1,10 @@
 """Whether a replica, as found on the disk, still has all records that it has acknowledged.
 
-Four things are evidence against it: a hole or damage in its log, leader epochs included, a log
-end before its checkpointed high watermark (`high_watermark_checkpoint`, or damage to that file
-itself), a missing directory that this file names, and a power loss, if it acknowledged records that
-were not synced. A topic that sets `flush.*` never does that, and has a
-marker file in the log's directory that says so.
+Four things are evidence against it: a hole or damage in its log, leader epochs and, after a power
+loss, base offsets included; a log end before its checkpointed high watermark
+(`high_watermark_checkpoint`), or damage to that file itself; a missing directory that this file
+names; and a power loss, if it acknowledged records that were not synced. A topic that sets
+`flush.*` never does that, and has a marker file in the log's directory that says so.
 
 A replica in doubt leaves the in-sync set before this node is unfenced, and fetches what it lacks
 from another. If it is the only replica, it continues with what it has, and consumers get an error
@@ -52,6 +52,9 @@ def examine(
     if garbled is not None:
         doubts.append(f"the leader epoch of its batch at offset {garbled} is damaged")
         suspect_from = garbled if suspect_from is None else min(suspect_from, garbled)
+    if log.gap_from is not None:
+        doubts.append(f"a power loss may have made the gap in it from offset {log.gap_from} on")
+        suspect_from = log.gap_from if suspect_from is None else min(suspect_from, log.gap_from)
     end = log.log_end_offset
     expected = _expected_end(log, acknowledged)
     if expected > end:

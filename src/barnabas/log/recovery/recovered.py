@@ -49,3 +49,7 @@ class Recovered(NamedTuple):
     """Where the log ended when it was last closed; -1 if it never was."""
     is_compaction_unknown: bool = False
     """`log.state` is lost, which knew where leader epochs began behind what is compacted."""
+    gap_from: int | None = None
+    """Where a gap begins in the newest segment that a power loss may have made: in a batch that was
+    not synced, the base offset may be garbled, which no checksum covers. A follower that copied a
+    compacted log has such gaps, too."""

@@ -157,6 +157,7 @@ class Recovery:
             report.expected_end if report is not None and report.expected_end > end else 0,
             self._state.closed_end if self._state is not None else -1,
             is_compaction_unknown=self._is_compaction_unknown and bool(segments),
+            gap_from=self._loader.gap_from if self._power_lost else None,
         )
 
     def _mark_start(self, first: int, start: int) -> None:
@@ -223,7 +224,9 @@ class Recovery:
                 self._remove(segment, dropped=True)
                 continue
             else:
-                flaw = self._loader.scan(segment, inventory.sizes[base_offset])
+                listed = inventory.listed.get(base_offset)
+                known_size = 0 if listed is None else max(0, listed.size)
+                flaw = self._loader.scan(segment, inventory.sizes[base_offset], known_size)
                 if flaw is not None and self._is_torn_tail(segment, flaw):
                     was_cut = True
                     self._cut(segment)

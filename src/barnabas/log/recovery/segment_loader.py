@@ -26,10 +26,14 @@ class SegmentLoader:
         self.has_falling_epochs = False
         """Some batch says that it is of an earlier epoch than one before it."""
         self.first_flaw = ""
+        self.gap_from: int | None = None
+        """Where the first gap begins that was not there when the state was written, among the
+        batches of the segment that was loaded last."""
 
     def load_trusted(self, segment: Segment, listed: SegmentState) -> None:
         """Take the segment as the state lists it, and build indexes again that do not fit."""
         listed.apply(segment)
+        self.gap_from = None
         segment.check_on_read()
         if self.first_scanned is not None:
             for _, header in segment.headers(0):
@@ -58,8 +62,11 @@ class SegmentLoader:
     def _size_of(self, handle: Handle) -> int:
         return self._listing.get(handle.path.rpartition("/")[2], 0)
 
-    def scan(self, segment: Segment, size: int) -> Flaw | None:
-        """Take in the valid batches from the start of the file; returns what ends them, if any."""
+    def scan(self, segment: Segment, size: int, known_size: int = 0) -> Flaw | None:
+        """Take in the valid batches from the start of the file; returns what ends them, if any.
+
+        The first `known_size` bytes were there when the state was written.
+        """
         if self.first_scanned is None:
             # From here on the headers say which epoch began where: the state may have an epoch
             # whose first batches were lost and came again at other offsets.
@@ -69,6 +76,8 @@ class SegmentLoader:
         if self._size_of(segment.offsets.handle):
             segment.offsets.void()
         flaw: Flaw | None = None
+        self.gap_from = None
+        end_offset = segment.base_offset
         for found in scan_batches(segment.log.file(), size):
             if isinstance(found, Flaw):
                 flaw = found
@@ -78,6 +87,9 @@ class SegmentLoader:
             if found.flaw is not None or not 0 <= relative_offset <= MAX_OFFSETS:
                 flaw = Flaw(found.position, found.flaw or f"base offset {header.base_offset}")
                 break
+            if end_offset < header.base_offset and found.position >= known_size:
+                self.gap_from = end_offset if self.gap_from is None else self.gap_from
+            end_offset = header.next_offset
             self._note_epoch(header)
             segment.note(found.position, header, header.base_offset, header.max_timestamp)
         self.scanned_bytes += size
