@@ -464,6 +464,23 @@ def test_a_segment_behind_what_is_compacted_is_missed() -> None:
     assert [(each.start, each.end) for each in again.lost_ranges] == [(lost, following)]
 
 
+def test_a_segment_of_a_log_that_was_never_compacted_is_missed() -> None:
+    """No state was written yet, as a compaction would have done; the snapshot tells of it."""
+    config = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}))
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    assert f"{DIRECTORY}/log.state" not in disk.nodes
+    path, following = segments(disk)[1:3]
+    delete(disk, path)
+    again = opened(disk, config=config)
+    lost = [(each.start, each.end) for each in again.lost_ranges]
+    assert lost == [(base_of(path), base_of(following))]
+    again.abandon()
+    assert not opened(disk, power_lost=True, config=config).lost_ranges, (
+        "a power loss may take a state back, and leave what compaction has removed"
+    )
+
+
 def test_damage_stays_known_where_a_compaction_was_about_to_begin() -> None:
     """A gap behind a segment that was to be replaced is explained, unless damage has left it."""
     from tests.log.batches import batch

@@ -1,6 +1,6 @@
 """The files of a partition's directory compared with what `log.state` says of them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from barnabas.log.segment.file_names import LOG_SUFFIX, offset_in
 from barnabas.log.segment.segment import MAX_OFFSETS
@@ -14,9 +14,14 @@ class Inventory:
     """
 
     def __init__(
-        self, listing: dict[str, int], state: LogState | None, gaps_upto_offset: int
+        self,
+        listing: dict[str, int],
+        state: LogState | None,
+        gaps_upto_offset: int,
+        begun: Collection[int] = (),
     ) -> None:
-        """Compaction may have left gaps that begin before `gaps_upto_offset`."""
+        """Compaction may have left gaps that begin before `gaps_upto_offset`, except where segments
+        have `begun` that it has certainly not replaced."""
         numbers = ((offset_in(name, LOG_SUFFIX), size) for name, size in listing.items())
         self.sizes = {number: size for number, size in numbers if number is not None}
         self.base_offsets = sorted(self.sizes)
@@ -24,6 +29,7 @@ class Inventory:
         self.last_trusted = max(filter(self.is_trusted, self.base_offsets), default=-1)
         self._untrusted = state.untrusted if state else frozenset()
         self._gaps_upto_offset = gaps_upto_offset
+        self._begun = begun
 
     def is_trusted(self, base_offset: int) -> bool:
         listed = self.listed.get(base_offset)
@@ -48,7 +54,9 @@ class Inventory:
         `previous` and `base_offset` are their base offsets.
         """
         # A follower begins a segment behind a gap only if that is wider than any segment.
-        if not 0 < base_offset - end <= MAX_OFFSETS or end < self._gaps_upto_offset:
+        if not 0 < base_offset - end <= MAX_OFFSETS:
+            return True
+        if end < self._gaps_upto_offset and end not in self._begun:
             return True
         listed = self.listed.get(previous)
         if listed is None:

@@ -96,7 +96,10 @@ class Recovery:
         self._is_compaction_unknown = state is None and "compact" in config.cleanup_policy
         is_unknown = self._is_compaction_unknown
         gaps_upto = _ANY_OFFSET if is_unknown else self._compaction.compacted_offset
-        self._inventory = Inventory(listing, state, gaps_upto)
+        # A compaction writes the state before it replaces a segment, and only a power loss takes
+        # both back. So where there is none, each snapshot still tells of a segment.
+        begun = () if power_lost or state is not None else witnesses.snapshots
+        self._inventory = Inventory(listing, state, gaps_upto, begun)
         if state is not None and not state.is_start_exact:
             first = min(self._inventory.base_offsets, default=0)
             self._log_start_offset = max(self._log_start_offset, first)
