@@ -75,7 +75,7 @@ class CompactionWorkload:
         while not await reader.read_to_the_end(place):
             pass
         if self._is_idempotent:
-            self._cluster.history.check_order(place)
+            self._cluster.history.check_order(place, is_compacted=True)
         self._cluster.simulator.say(f"{place}: every key has its newest value")
 
 
