@@ -209,6 +209,7 @@ def test_sessions_have_epochs(local_node: Node) -> None:
 
 
 def test_a_group_that_was_never_begun_gets_nothing(local_node: Node) -> None:
+    begin(local_node, "begun", 0)  # so that share coordinators exist
     member = Member(local_node, "unknown")
     response = member.fetch(0, max_wait_ms=20_000)
     data = response.responses[0].partitions[0]
