@@ -51,7 +51,7 @@ def _termination() -> "Iterator[asyncio.Future[None]]":
     if follows:
         try:
             loop.add_signal_handler(signal.SIGTERM, end)
-        except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread; Windows
+        except (RuntimeError, ValueError):  # not in the main thread
             follows = False
     try:
         yield terminated

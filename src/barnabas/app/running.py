@@ -144,7 +144,7 @@ class Running:
     async def stop(self, grace_s: float | None = None) -> None:
         """Finish what is being handled, commit, and leave. Raises what a handler has failed by.
 
-        What takes longer than `grace_s` is cancelled, and comes again, to whoever is left.
+        What takes longer than `grace_s` is cancelled, and comes again, to those that are left.
         """
         self.is_ready = False
         deadline = None if grace_s is None else monotonic() + grace_s

@@ -1,7 +1,7 @@
 """Copies the partitions that this process has, until others are assigned to it.
 
 It reports every second. It ends early if only a new start can go on, as when a topic was created
-again. It does not fail because a cluster is away for a while: it reports that, and tries again.
+again. It does not fail because a cluster is down for a while: it reports that, and tries again.
 What no attempt will change is raised.
 """
 
@@ -145,7 +145,7 @@ class AssignedCopies:
             hear(self._report(ends))
 
     async def _pause(self) -> None:
-        """Until a cluster that is away is asked again, or this is over."""
+        """Until a cluster that is down is asked again, or this is over."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_AWAY_S):
                 await self._over.wait()

@@ -3,11 +3,11 @@
     look at topics -> join the group -> copy what is assigned -> join again ...
 
 The processes are members of a consumer group in the target, `barnabas-mirror.A->B.members`. It is
-there because everything else is that says how far a flow is: a source that is away must not keep
+there because everything else is that says how far a flow is: a source that is down must not keep
 processes from dividing what is left to do. The group's leader is the driver of the flow: it brings
 topics in line, and sends heartbeats. All else is done by each process for the partitions it has.
 
-A process that dies is noticed after `SESSION_S`. Whoever takes a partition over fences the process
+A process that dies is noticed after `SESSION_S`. The next process of a partition fences the one
 before it by the transactional id, so membership decides about work, and never about correctness.
 """
 
@@ -81,7 +81,7 @@ class FlowRun:
                     await self._wait_after(f"flow {self.flow.name}: {error}; trying again")
         finally:
             self.upkeep.close()
-            # A cluster that is away is not waited for: this is the way out.
+            # A cluster that is down is not waited for: this is the way out.
             await asyncio.wait([upkeep], timeout=_SETTLE_S)
             upkeep.cancel()
             with suppress(asyncio.CancelledError):

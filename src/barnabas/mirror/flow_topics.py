@@ -44,7 +44,7 @@ class FlowTopics:
     async def look(self, source: ClusterClient, target: ClusterClient, *, drives: bool) -> None:
         """Look at both clusters, and change the target if this process drives the flow.
 
-        A cluster that is away after the first time is a problem to be told, and asked again later.
+        A cluster that is down after the first time is a problem to be told, and asked again later.
         """
         try:
             await self._look(source, target, drives)

@@ -1,4 +1,4 @@
-"""Finds where the last transaction of a partition is in the target, whoever has written it."""
+"""Finds where the last transaction of a partition is in the target, no matter who wrote it."""
 
 import asyncio
 

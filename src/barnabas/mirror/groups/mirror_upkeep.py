@@ -2,7 +2,7 @@
 
 All of it is about the partitions that the process has; one of the processes, the driver, also sends
 heartbeats. The loop of the target stores offset syncs and takes anchors, and goes on while the
-source is away. One takes groups along, and one sends heartbeats to the source. What goes wrong is
+source is down. One takes groups along, and one sends heartbeats to the source. What goes wrong is
 logged once, and noted in the target for `mirror status`.
 """
 
@@ -109,7 +109,7 @@ class MirrorUpkeep:
         try:
             await self._repeat("target", self._with_target)
         finally:
-            # They end by themselves, unless they wait for a cluster that is away.
+            # They end by themselves, unless they wait for a cluster that is down.
             for each in others:
                 each.cancel()
             await asyncio.gather(*others, return_exceptions=True)

@@ -2,7 +2,7 @@
 
     segment         Segment: a stretch of offsets that grow together, exact or merged
     segment_format  segments as bytes, for the topic of offset syncs
-    recent_runs     what is committed with a position, for whoever takes a partition over
+    recent_runs     what is committed with a position, for the process that takes over
     translation     Translation: one partition
     translations    Translations: all partitions of a flow
 
