@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommonOptions, command
 from barnabas.cli.base.output import print_json, print_table
-from barnabas.cli.pipeline.arguments import Definitions, start_quietly, with_spark
+from barnabas.cli.pipeline.arguments import Definitions, start_quietly
 
 EPILOG = "Example: barnabas pipeline check pipelines/ --queries"
 
@@ -30,29 +30,19 @@ class Checked(NamedTuple):
     """`ok`, or why the query could not be checked; None if that was not asked for."""
 
 
-def check(
-    ctx: typer.Context,
-    path: Definitions,
-    queries: Queries = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+@command("as_json")
+def check(common: CommonOptions, path: Definitions, queries: Queries = False) -> int:
     """Check definitions and report all errors.
 
     No broker, database or file that they name is needed. Spark, which takes seconds to start, is
     needed only for --queries. The exit code is 1 if there are errors.
     """
-    before = common_options(ctx)
-
-    def call() -> int:
-        found = _checked(path, queries=queries)
-        if as_json or before.as_json:
-            print_json([each._asdict() for each in found])
-        else:
-            print_table(("pipeline", "result", "error"), [_row(each) for each in found])
-        return exit_codes.FAILURE if any(each.error for each in found) else exit_codes.OK
-
-    exit_with(with_spark(call), verbose=verbose or before.verbose)
+    found = _checked(path, queries=queries)
+    if common.as_json:
+        print_json([each._asdict() for each in found])
+    else:
+        print_table(("pipeline", "result", "error"), [_row(each) for each in found])
+    return exit_codes.FAILURE if any(each.error for each in found) else exit_codes.OK
 
 
 def _row(checked: Checked) -> tuple[str, str, str | None]:
