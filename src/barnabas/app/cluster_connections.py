@@ -102,6 +102,15 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
+    async def reach(self) -> None:
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security_settings(self.security),
+        )
+        async with cluster:
+            pass
+
     async def check_rights(self, rights: Sequence[Right]) -> None:
         """What is denied at the start would be denied at the first record.
 

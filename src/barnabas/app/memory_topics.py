@@ -103,6 +103,9 @@ class MemoryTopics:
     def sink(self, **_: Any) -> Sink:
         return cast("Sink", MemorySink(self))
 
+    async def reach(self) -> None:
+        """It is always there."""
+
     async def check_rights(self, _rights: Sequence[Right]) -> None:
         """Everything is allowed."""
 

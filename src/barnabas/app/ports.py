@@ -132,6 +132,9 @@ class Connections(Protocol):
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
     ) -> Sink: ...
 
+    async def reach(self) -> None:
+        """Raise if there is no cluster to speak to."""
+
     async def check_rights(self, rights: Sequence[Right], /) -> None:
         """Raise `NotAuthorized` if brokers deny one of them that is not optional."""
 
