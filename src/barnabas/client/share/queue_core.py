@@ -14,6 +14,7 @@ from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.connect.broker_errors import worth_retrying
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.consumer.new_topics import NewTopics
+from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
@@ -66,6 +67,7 @@ class QueueCore:
         retries: RetryPolicy | None = None,
         dead_letters: DeadLetters | None = None,
         producer: ProducerCore | None = None,
+        movers: DelayedMovers | None = None,
     ) -> None:
         self.cluster = cluster
         self.group_id = group_id
@@ -84,6 +86,7 @@ class QueueCore:
         self.retries = retries or RetryPolicy()
         self._dead_letters = dead_letters
         self._producer = producer
+        self._movers = movers
         self._monotonic = cluster.environment.monotonic
         self._buffer: deque[QueueMessage] = deque()
         self._waiting = 0
@@ -150,6 +153,11 @@ class QueueCore:
         """Go on."""
         self.is_paused = False
         self._call_soon(self._wake_all)
+
+    def look_for_delayed(self) -> None:
+        """There are delayed records now, perhaps the first ones. In the core's thread."""
+        if self._movers is not None:
+            self._movers.look()
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         if self._loop is not None:
@@ -218,6 +226,8 @@ class QueueCore:
             self._tasks.start(self._join())
             self._tasks.start(self._assignment.run())
             self._tasks.start(self._locks.run())
+            if self._movers is not None:
+                self._tasks.start(self._movers.run(self.cluster, self._tasks.start))
 
     async def _join(self) -> None:
         await self.cluster.retrying(self._connect)
