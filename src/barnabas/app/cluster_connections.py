@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
-from barnabas.app.ports import Jobs, Revoke, Sink, Source
+from barnabas.app.delayed_records import DelayedRecords
+from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
 from barnabas.client.admin.abandoned_transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -110,6 +111,11 @@ class ClusterConnections:
         )
         async with cluster:
             pass
+
+    def delayed(self, topics: Sequence[str]) -> Delayed:
+        return DelayedRecords(
+            self.bootstrap_servers, topics, client_id=self.client_id, security=self.security
+        )
 
     async def check_rights(self, rights: Sequence[Right]) -> None:
         """What is denied at the start would be denied at the first record.
