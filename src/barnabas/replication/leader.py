@@ -208,12 +208,10 @@ class LeaderState:
         even if it is down, as it may lead as soon as it is back. Any other replica that is down is
         not; it has to delete them to join.
         """
+        electable = self._maximal_isr | self._eligible
         for node_id, progress in self.followers.items():
-            if progress.log_start_offset < offset and (
-                node_id in self._maximal_isr
-                or node_id in self._eligible
-                or self._broker_epoch_of(node_id) is not None
-            ):
+            counts = node_id in electable or self._broker_epoch_of(node_id) is not None
+            if counts and progress.log_start_offset < offset:
                 return False
         self._deleted_upto = max(offset, self._deleted_upto)
         return True
