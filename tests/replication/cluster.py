@@ -132,6 +132,20 @@ class Line:
                 result.set_exception(PeerUnavailable("cut"))
 
 
+class HeldLine(Line):
+    """Requests arrive, and no answer does until it is let go."""
+
+    is_held = True
+
+    def _deliver(self) -> None:
+        if not self.is_held:
+            super()._deliver()
+
+    def let_go(self) -> None:
+        self.is_held = False
+        self._deliver()
+
+
 class Wires:
     """What a node sends to others: stands in for `Peers`."""
 
@@ -388,10 +402,16 @@ class Cluster:
         self.change(index, leader=leader, isr=isr)
 
     def fence(self, *node_ids: int) -> None:
+        self._register_change(node_ids, fenced=1)
+
+    def unfence(self, *node_ids: int) -> None:
+        self._register_change(node_ids, fenced=-1)
+
+    def _register_change(self, node_ids: Iterable[int], *, fenced: int) -> None:
         self.agree(
             *(
                 BrokerRegistrationChangeRecord(
-                    broker_id=node_id, broker_epoch=self.image.brokers[node_id].epoch, fenced=1
+                    broker_id=node_id, broker_epoch=self.image.brokers[node_id].epoch, fenced=fenced
                 )
                 for node_id in node_ids
             )

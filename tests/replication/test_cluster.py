@@ -19,7 +19,7 @@ from barnabas.wire.messages.fetch import (
 )
 from barnabas.wire.messages.metadata_records import RemoveTopicRecord
 from tests.broker.verbs import values_of
-from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, run
+from tests.replication.cluster import TOPIC, TOPIC_ID, Cluster, HeldLine, run
 from tests.support.wait import wait_until_async
 
 
@@ -294,6 +294,60 @@ def test_deleted_records_are_deleted_everywhere(tmp_path: Path) -> None:
         assert await cluster.delete_records(1, 6) == (6, 0)
 
     run(tmp_path, test, settings={"replica.fetch.wait.max.ms": "20000"})
+
+
+def test_a_deletion_is_answered_when_eligible_leaders_have_made_it(tmp_path: Path) -> None:
+    """One of them may be elected as soon as it is back, and would bring the records back."""
+
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        for number in range(6):
+            await cluster.produce(1, b"%d" % number)
+        cluster.cuts = {(3, 1)}
+        cluster.nodes[3].wires.lines[1].cut()
+        cluster.fence(3)
+        cluster.change(isr=[1, 2], eligible_leader_replicas=[3])
+        assert await cluster.delete_records(1, 5, 1_000) == (-1, ErrorCode.REQUEST_TIMED_OUT)
+        cluster.cuts.clear()
+        assert await cluster.delete_records(1, 5) == (5, 0)
+        starts = [n.partition().log.log_start_offset for n in cluster.nodes.values()]
+        assert starts == [5, 5, 5]
+
+    run(tmp_path, test)
+
+
+@pytest.mark.parametrize("leader", [1, 2])
+def test_a_replica_joins_when_it_has_deleted_what_clients_were_told_is_deleted(
+    tmp_path: Path, leader: int
+) -> None:
+    """It was down when the request was answered; the leader may be another one since."""
+
+    async def test(cluster: Cluster) -> None:
+        cluster.create([1, 2, 3])
+        for number in range(6):
+            await cluster.produce(1, b"%d" % number)
+        line = HeldLine()
+        cluster.cuts = {(3, 1)}
+        cluster.nodes[3].wires.lines[1].cut()
+        cluster.nodes[3].wires.lines[leader] = line
+        cluster.fence(3)
+        cluster.change(isr=[1, 2])
+        assert await cluster.delete_records(1, 4) == (4, 0)
+        if leader == 2:
+            cluster.fail_over(2, [1, 2])
+        cluster.unfence(3)
+        cluster.cuts.clear()
+        leading = cluster.nodes[leader].partition().leading
+        assert leading is not None
+        await wait_until_async(lambda: leading.followers[3].log_end_offset == 6)
+        await asyncio.sleep(2)
+        assert cluster.nodes[3].partition().log.log_start_offset == 0
+        assert cluster.isr() == [1, 2], "it has all records, and some that are deleted"
+        line.let_go()
+        await wait_until_async(lambda: cluster.isr() == [1, 2, 3])
+        assert cluster.nodes[3].partition().log.log_start_offset == 4
+
+    run(tmp_path, test)
 
 
 def test_replicas_move(tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_leader_elected_uncleanly_has_recovered_when_all_have_followed_it() ->
 
 def test_nothing_is_committed_that_an_eligible_leader_lacks() -> None:
     state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get)
-    state.assigned([1, 2, 3], [1], 7, 0, has_eligible=True)
+    state.assigned([1, 2, 3], [1], 7, 0, eligible=[3])
     assert state.high_watermark(20, 20, 0) == 0
     state.assigned([1, 2, 3], [1], 8, 0)
     assert state.high_watermark(20, 20, 0) == 20
@@ -260,3 +260,49 @@ def test_deletions_stay_until_all_live_followers_have_them() -> None:
     assert state.lowest_end == 20
     epochs[2] = None
     assert state.lowest_end > 2**60
+
+
+def test_a_deletion_is_confirmed_when_all_live_followers_have_made_it() -> None:
+    epochs: dict[int, int | None] = dict(EPOCHS)
+    state = leading(1, 2, epochs=epochs)
+    assert not state.confirm_deletion(5), "no follower has fetched yet"
+    state.fetched(2, 12, 20, 5, 20, 0)
+    state.fetched(3, 13, 20, 4, 20, 0)
+    assert not state.confirm_deletion(5)
+    epochs[3] = None
+    assert state.confirm_deletion(5), "who is down, and can not be elected, is not waited for"
+
+
+def test_a_deletion_waits_for_all_who_may_be_elected_even_if_they_are_down() -> None:
+    epochs: dict[int, int | None] = dict(EPOCHS)
+    state = leading(1, 2, epochs=epochs)
+    state.fetched(2, 12, 20, 5, 20, 0)
+    state.fetched(3, 13, 20, 0, 20, 0)
+    epochs[3] = None
+    state.assigned([1, 2, 3], [1, 2], 8, 0, eligible=[3])
+    assert not state.confirm_deletion(5), "it is elected if it is back and the others are down"
+    state.assigned([1, 2, 3], [1, 2], 9, 0)
+    assert state.confirm_deletion(5)
+    epochs[3] = 13
+    state = leading(1, 2, epochs=epochs)
+    state.fetched(2, 12, 20, 5, 20, 0)
+    state.fetched(3, 13, 20, 0, 20, 0)
+    assert state.propose(20, 20, 0) is not None
+    epochs[3] = None
+    assert not state.confirm_deletion(5), "it may be in the set by now"
+
+
+def test_a_follower_joins_without_the_records_that_clients_were_told_are_deleted() -> None:
+    state = LeaderState(1, 5, 0, LAG_MS, EPOCHS.get, log_start_offset=3)
+    state.assigned([1, 2, 3], [1, 2], 7, 0)
+    state.fetched(3, 13, 20, 2, 20, 0)
+    assert not state.can_join(3, 20, 20, 0), "an earlier leader may have told clients so"
+    state.fetched(3, 13, 20, 3, 20, 0)
+    assert state.can_join(3, 20, 20, 0)
+    state.fetched(2, 12, 20, 5, 20, 0)
+    assert not state.confirm_deletion(5)
+    assert state.can_join(3, 20, 20, 0), "no client was told of that one"
+    state.fetched(3, 13, 20, 5, 20, 0)
+    assert state.confirm_deletion(5)
+    state.fetched(3, 13, 20, 4, 20, 0)
+    assert not state.can_join(3, 20, 20, 0)

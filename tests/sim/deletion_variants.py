@@ -9,6 +9,7 @@ from barnabas.broker.handlers import delete_records
 from barnabas.broker.replica.partition import Partition
 from barnabas.log.retention import LogRetention
 from barnabas.log.segment.deletion import DeleteJob
+from barnabas.replication import LeaderState
 from barnabas.sim import run
 from tests.sim.variant import Variant
 
@@ -43,9 +44,23 @@ def _kept(partition: Partition, high_watermark: int, _log_start_offset: int) -> 
     return take_over_bounds(partition, high_watermark, 0)
 
 
+def _without_eligible(self: LeaderState, offset: int) -> bool:
+    before, self._eligible = self._eligible, frozenset()
+    try:
+        return original_confirm(self, offset)
+    finally:
+        self._eligible = before
+
+
+original_confirm = LeaderState.confirm_deletion
+
+
 VARIANTS: dict[str, Variant] = {
     "answer deletions before the followers have made them": _variant(
         patch.object(delete_records, "_followed", _at_once), emphasis="kills"
+    ),
+    "answer deletions before eligible leaders have made them": _variant(
+        patch.object(LeaderState, "confirm_deletion", _without_eligible)
     ),
     "keep records on followers that their leader has deleted": _variant(
         patch.object(replica_fetcher, "take_over_bounds", _kept), emphasis="pauses"

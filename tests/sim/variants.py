@@ -258,7 +258,7 @@ original_read = DiskTrust.read
 
 
 def _without_eligible(self: LeaderState, *arguments: Any, **options: Any) -> None:
-    original_assigned(self, *arguments, **(options | {"has_eligible": False}))
+    original_assigned(self, *arguments, **(options | {"eligible": ()}))
 
 
 original_assigned = LeaderState.assigned

@@ -6,7 +6,8 @@ brings it back. Until then the leader counts on the larger set: a follower that 
 may be in the set already, and be elected, without the leader knowing yet.
 
 Invariant: no offset is committed that a member of the agreed set, or of the proposed one, lacks;
-and none at all while there are eligible leaders outside of it, which would lack it.
+and none at all while there are eligible leaders outside of it, which would lack it. Likewise for
+deletions: a client is told of none that a member of these sets, or an eligible leader, lacks.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -40,13 +41,14 @@ class LeaderState:
 
     __slots__ = (
         "_broker_epoch_of",
+        "_deleted_upto",
+        "_eligible",
         "_max_lag_ms",
         "_maximal_isr",
         "_node_id",
         "any_at_end",
         "epoch_start_offset",
         "followers",
-        "has_eligible",
         "is_alone",
         "is_recovering",
         "isr",
@@ -64,7 +66,9 @@ class LeaderState:
         max_lag_ms: int,
         broker_epoch_of: BrokerEpochOf,
         settling_until_ms: int = 0,
+        log_start_offset: int = 0,
     ) -> None:
+        """`log_start_offset` is where the leader's log starts as this epoch begins."""
         self._node_id = node_id
         self._max_lag_ms = max_lag_ms
         self._broker_epoch_of = broker_epoch_of
@@ -82,8 +86,11 @@ class LeaderState:
         """There is no other replica, so that what is appended is committed."""
         self.is_recovering = False
         """It was elected uncleanly, and not all replicas have followed it yet."""
-        self.has_eligible = False
-        """Replicas outside of the in-sync set have all that is committed: nothing else may be."""
+        self._eligible: frozenset[int] = frozenset()
+        """Replicas outside of the in-sync set that have all that is committed."""
+        self._deleted_upto = log_start_offset
+        """Whoever joins has deleted the records below: clients were told that these are gone. What
+        they were told in earlier epochs is gone from this leader's log, since it was electable."""
         self.any_at_end = False
         """Some follower may stand at the end of the log, and has to be told of when that moves."""
 
@@ -95,9 +102,9 @@ class LeaderState:
         now_ms: int,
         *,
         is_recovering: bool = False,
-        has_eligible: bool = False,
+        eligible: Iterable[int] = (),
     ) -> None:
-        """Take over what is agreed.
+        """Take over what is agreed; those who are `eligible` can be elected like members.
 
         Who is in the set counts as caught up when it comes in, and no longer once it has left: the
         controller may have removed it because its disk is full. Otherwise it would be waited for,
@@ -106,7 +113,7 @@ class LeaderState:
         before, self.isr = self.isr, tuple(isr)
         self.partition_epoch = partition_epoch
         self.is_recovering = is_recovering
-        self.has_eligible = has_eligible
+        self._eligible = frozenset(eligible)
         if self.pending is not None and partition_epoch > self.pending.partition_epoch:
             self.pending = None
         known, self.followers = self.followers, {}
@@ -125,6 +132,12 @@ class LeaderState:
     def _update_maximal_isr(self) -> None:
         proposed = () if self.pending is None else self.pending.isr
         self._maximal_isr = frozenset(self.isr) | {member.node_id for member in proposed}
+
+    @property
+    def has_eligible(self) -> bool:
+        """Whether replicas outside of the in-sync set have all that is committed: nothing else may
+        be."""
+        return bool(self._eligible)
 
     # -- progress ----------------------------------------------------------------------------------
 
@@ -188,15 +201,20 @@ class LeaderState:
                 end = progress.log_end_offset
         return end
 
-    @property
-    def low_watermark(self) -> int:
-        """The least log start of a live follower; a large number if there is none."""
-        starts = (
-            progress.log_start_offset
-            for node_id, progress in self.followers.items()
-            if self._broker_epoch_of(node_id) is not None
-        )
-        return min(starts, default=2**63 - 1)
+    def confirm_deletion(self, offset: int) -> bool:
+        """Whether all who may be elected, and all who live, have deleted what is below `offset`.
+
+        Then a client may be told so: no leader brings them back. Who may be elected is waited for
+        even if it is down, as it may lead as soon as it is back. Any other replica that is down is
+        not; it has to delete them to join.
+        """
+        electable = self._maximal_isr | self._eligible
+        for node_id, progress in self.followers.items():
+            counts = node_id in electable or self._broker_epoch_of(node_id) is not None
+            if counts and progress.log_start_offset < offset:
+                return False
+        self._deleted_upto = max(offset, self._deleted_upto)
+        return True
 
     @property
     def lowest_end(self) -> int:
@@ -252,12 +270,16 @@ class LeaderState:
         return epoch is not None and epoch == self.followers[node_id].broker_epoch
 
     def can_join(self, node_id: int, high_watermark: int, log_end_offset: int, now_ms: int) -> bool:
-        """Whether a follower keeps up, has all that is committed, and was led in this epoch."""
+        """Whether a follower keeps up, has all that is committed, and was led in this epoch.
+
+        It also has deleted what clients were told is deleted.
+        """
         progress = self.followers.get(node_id)
         return (
             progress is not None
             and node_id not in self._maximal_isr
             and progress.log_end_offset >= max(high_watermark, self.epoch_start_offset)
+            and progress.log_start_offset >= self._deleted_upto
             and progress.is_caught_up(log_end_offset, now_ms, self._max_lag_ms)
             and self._is_eligible(node_id)
         )

@@ -52,17 +52,33 @@ def test_retention_keeps_as_many_bytes_as_it_has_to() -> None:
         deleted.check_start(1, replica(7, size=1999, retention_bytes=2000), 8)
 
 
-def test_who_is_in_sync_has_deleted_the_records_when_a_client_is_told_so() -> None:
+def test_who_may_be_elected_has_deleted_what_a_client_was_told_is_deleted() -> None:
     deleted = DeletedRecords()
-    with pytest.raises(Violation, match="node 2, which is in sync, starts at 4"):
-        deleted.answered(PLACE, 5, {1: 5, 2: 4})
-
-
-def test_only_a_replica_that_was_down_or_has_lost_something_brings_records_back() -> None:
-    deleted = DeletedRecords()
-    deleted.answered(PLACE, 5, {1: 5, 2: 6})
-    deleted.check_leader(3, replica(0))
-    with pytest.raises(Violation, match="records below 5 were deleted"):
+    deleted.answered(PLACE, 5)
+    deleted.answered(PLACE, 3)
+    deleted.check_in_sync(1, replica(5))
+    with pytest.raises(Violation, match="node 2 may be elected and starts at 4"):
+        deleted.check_in_sync(2, replica(4))
+    with pytest.raises(Violation, match="node 2 leads in epoch 3 and starts at 4"):
         deleted.check_leader(2, replica(4))
+
+
+def test_a_replica_that_has_lost_something_may_have_deleted_records_until_it_deletes_them() -> None:
+    deleted = DeletedRecords()
+    deleted.answered(PLACE, 5)
+    deleted.asks(PLACE, 5)
+    deleted.loses(2)
+    deleted.check_in_sync(2, replica(4))
+    deleted.check_start(2, replica(5), 8)
+    with pytest.raises(Violation, match="records below 5 are deleted"):
+        deleted.check_in_sync(2, replica(4))
+
+
+def test_what_a_leader_brings_back_its_followers_may_have_too() -> None:
+    deleted = DeletedRecords()
+    deleted.answered(PLACE, 5)
     deleted.loses(2)
     deleted.check_leader(2, replica(4))
+    deleted.check_in_sync(1, replica(4))
+    with pytest.raises(Violation, match="records below 4 are deleted"):
+        deleted.check_in_sync(1, replica(3))

@@ -1,7 +1,7 @@
 """DeleteRecords, versions 0-2: move the start of a partition's log; -1 means up to its end.
 
-The end is that of what is committed. The answer comes when the live followers have done the same,
-so that a new leader does not bring the records back.
+The end is that of what is committed. The answer comes when the followers that live, are in sync or
+are eligible leaders have done the same, so that a new leader does not bring the records back.
 """
 
 from asyncio import AbstractEventLoop, sleep
@@ -64,7 +64,7 @@ async def _followed(
     for partition, result in waiting:
         error = ErrorCode.NONE
         while (leading := partition.leading) is not None:
-            if leading.low_watermark >= result.low_watermark:
+            if leading.confirm_deletion(result.low_watermark):
                 break
             if node.loop.time() >= deadline:
                 error = ErrorCode.REQUEST_TIMED_OUT

@@ -87,6 +87,7 @@ def _lead(partition: "Partition") -> None:
         host.replica_lag_time_max_ms,
         host.broker_epoch_of,
         host.clock.steady_ms() + _SETTLING_MS,
+        log.log_start_offset,
     )
 
 
@@ -106,7 +107,7 @@ def _assign(partition: "Partition", leading: LeaderState, image: PartitionImage)
         image.partition_epoch,
         now_ms,
         is_recovering=partition.is_recovering,
-        has_eligible=bool(image.elr),
+        eligible=image.elr,
     )
     partition.maybe_advance_high_watermark()
     if leading.is_change_due(partition.high_watermark, partition.log.log_end_offset, now_ms):

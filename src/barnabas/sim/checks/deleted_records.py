@@ -2,16 +2,15 @@
 
 A log starts later after a DeleteRecords request, which names an offset, or when retention has
 deleted its oldest segments; a replica takes over the start of its leader. Nothing is deleted that
-is not committed. When a request is answered, the replicas that were in sync since before it, and
-alive, have deleted the records, and none of them brings them back when it leads. Replicas that were
-down may, and those that have lost something since: where a log starts is not synced.
+is not committed. When a request is answered, all replicas that may be elected have deleted the
+records: those that are in sync, and the eligible leaders. Whoever becomes one later has deleted
+them too. So no leader brings them back, but one whose machine has lost something since: where a log
+starts is not synced.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
 
 from barnabas.broker.replica.partition import Partition
-from barnabas.metadata.image import MetadataImage
 from barnabas.sim.checks.history import Place, Violation
 
 
@@ -26,8 +25,14 @@ class DeletedRecords:
         """Where a request may still delete everything that is committed by then."""
         self._reached: defaultdict[Place, int] = defaultdict(int)
         """The greatest offset at which any replica has started."""
-        self._answered: defaultdict[int, dict[Place, int]] = defaultdict(dict)
-        """By node, where its replicas started, at least, when a client was told so."""
+        self._answered: defaultdict[Place, int] = defaultdict(int)
+        """Where all replicas start that may be elected, at least, as a client was told."""
+        self.losses = 0
+        """An answer says nothing about replicas that have lost something while it was under way."""
+        self._lost: set[int] = set()
+        """Nodes whose machine has lost something: their replicas may start earlier,"""
+        self._deleted_again: set[tuple[int, Place]] = set()
+        """but not these, which have deleted the records since."""
         self._starts: dict[Partition, int] = {}
 
     # -- told by clients ---------------------------------------------------------------------------
@@ -39,38 +44,21 @@ class DeletedRecords:
         else:
             self._asked[place] = max(offset, self._asked[place])
 
-    def answered(self, place: Place, low_watermark: int, starts: Mapping[int, int]) -> None:
-        """It is done; `starts` are those of replicas that were in sync all the time, by node."""
-        for node_id, start in starts.items():
-            if start < low_watermark:
-                raise Violation(
-                    f"{place}: records below {low_watermark} are deleted, as a client was told, "
-                    f"but node {node_id}, which is in sync, starts at {start}"
-                )
-            self._answered[node_id][place] = max(
-                low_watermark, self._answered[node_id].get(place, 0)
-            )
+    def answered(self, place: Place, low_watermark: int) -> None:
+        """A deletion is done, as a client was told."""
+        self._answered[place] = max(low_watermark, self._answered[place])
 
     def start_of(self, place: Place) -> int:
         """Records from here on are never missing."""
         return self._reached[place]
 
-    # -- told by faults and metadata ---------------------------------------------------------------
+    # -- told by faults ----------------------------------------------------------------------------
 
     def loses(self, node_id: int) -> None:
         """Deleted records may come back on this node."""
-        self._answered.pop(node_id, None)
-
-    def all_lose(self) -> None:
-        self._answered.clear()
-
-    def learn(self, image: MetadataImage) -> None:
-        """A replica that is removed, and comes back, starts where its leader does."""
-        for node_id, places in self._answered.items():
-            for place in list(places):
-                topic = image.topics.get(place.topic)
-                if topic is None or node_id not in topic.partitions[place.partition].replicas:
-                    del places[place]
+        self.losses += 1
+        self._lost.add(node_id)
+        self._deleted_again = {each for each in self._deleted_again if each[0] != node_id}
 
     # -- told by replicas --------------------------------------------------------------------------
 
@@ -81,6 +69,8 @@ class DeletedRecords:
             return
         self._starts[partition] = start
         place = Place(partition.topic, partition.index)
+        if start >= self._answered[place]:
+            self._deleted_again.add((node_id, place))
         if start <= self._reached[place]:
             return
         if start > committed_end:
@@ -104,14 +94,26 @@ class DeletedRecords:
             f"left, and clients wanted them deleted up to {self._asked[place]}"
         )
 
+    def check_in_sync(self, node_id: int, partition: Partition) -> None:
+        """Who may be elected has deleted what clients were told is deleted."""
+        self._check_answered(node_id, partition, "may be elected")
+
     def check_leader(self, node_id: int, partition: Partition) -> None:
-        """A new leader does not bring deleted records back."""
-        answered = self._answered[node_id].get(Place(partition.topic, partition.index), 0)
-        if partition.log.log_start_offset < answered:
+        """A new leader does not bring deleted records back, unless its machine has lost something.
+
+        Then others may join it that have the records as well.
+        """
+        place = Place(partition.topic, partition.index)
+        self._check_answered(node_id, partition, f"leads in epoch {partition.leader_epoch}")
+        self._answered[place] = min(partition.log.log_start_offset, self._answered[place])
+
+    def _check_answered(self, node_id: int, partition: Partition, what: str) -> None:
+        place, start = Place(partition.topic, partition.index), partition.log.log_start_offset
+        is_excused = node_id in self._lost and (node_id, place) not in self._deleted_again
+        if start < self._answered[place] and not is_excused:
             raise Violation(
-                f"{partition.name}: node {node_id} leads in epoch {partition.leader_epoch} and "
-                f"starts at {partition.log.log_start_offset}, but records below {answered} were "
-                "deleted, as a client was told"
+                f"{place}: node {node_id} {what} and starts at {start}, but records below "
+                f"{self._answered[place]} are deleted, as a client was told"
             )
 
 

@@ -113,10 +113,6 @@ class Guarantee:
         topic = self._image.topics.get(name)
         return b"" if topic is None else topic.topic_id
 
-    def is_active(self, node_id: int) -> bool:
-        """Whether the cluster counts on a node: it is not fenced, and not about to stop."""
-        return self._image.is_active(node_id)
-
     def in_sync(self, node: Node) -> list[Key]:
         """The partitions that a node is in sync with, or eligible for, in this life of it."""
         node_id = node.node_id
@@ -209,7 +205,8 @@ class Guarantee:
         A partition in which nothing is committed may lack that record on all of its replicas.
         """
         self.kept.all_lose()
-        self.deleted.all_lose()
+        for node_id in self._newest:
+            self.deleted.loses(node_id)
         for key in (*self._isr, *self._proposed):
             if not self._has_committed(key):
                 self.waiting.add(key)

@@ -22,6 +22,7 @@ A broker that logs an error about itself, or lets an exception go unhandled, has
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from barnabas.broker.node import Node
@@ -155,7 +156,6 @@ class Watch:
                 self.copies.learn(node.image)
                 self.reached.learn(node.image)
                 self.guarantee.kept.learn(node.image)
-                self.deleted.learn(node.image)
                 self._check_in_sync()
             self.guarantee.hear(node, shell)
             self._check_partitions(node)
@@ -217,20 +217,13 @@ class Watch:
             name = book_name(topic_id, place.partition)
             self.guarantee.acknowledged.acknowledged(name, topic, committed_log.batch_at(offset))
 
-    def in_sync_replicas(self, place: Place) -> dict[tuple[int, bytes], int]:
-        """Where the replicas start that are alive and in sync, by node and incarnation."""
+    def deleted_before(self, place: Place, low_watermark: int) -> None:
+        """A client was told that older records are deleted."""
+        self.deleted.answered(place, low_watermark)
         key = (self.guarantee.topic_id(place.topic), place.partition)
-        starts: dict[tuple[int, bytes], int] = {}
-        for machine in self._machines.values():
-            node = getattr(machine.server, "node", None)
-            if node is None or not self.guarantee.is_active(node.node_id):
-                continue
-            if machine.is_running and key in self.guarantee.in_sync(node):
-                replicas = node.partitions.by_id.get(key[0], ())
-                partition = replicas[key[1]] if key[1] < len(replicas) else None
-                if partition is not None:
-                    starts[node.node_id, node._incarnation_id] = partition.log.log_start_offset
-        return starts
+        for node_id, partition in self._in_sync():
+            if (partition.topic_id, partition.index) == key:
+                self.deleted.check_in_sync(node_id, partition)
 
     def _check_replays(self, node: Node) -> None:
         try:
@@ -363,8 +356,8 @@ class Watch:
             self.deleted.check_leader(node.node_id, partition)
         self._compare(node, partition, partition.log.log_start_offset, committed)
 
-    def _check_in_sync(self) -> None:
-        """Who is in sync has all that is committed, whether it is elected or not."""
+    def _in_sync(self) -> Iterator[tuple[int, Partition]]:
+        """The replicas that may be elected, on nodes that run, with their nodes."""
         for machine in self._machines.values():
             node = getattr(machine.server, "node", None)
             if node is None:
@@ -372,15 +365,23 @@ class Watch:
             for topic_id, index in self.guarantee.in_sync(node):
                 replicas = node.partitions.by_id.get(topic_id, ())
                 partition = replicas[index] if index < len(replicas) else None
-                committed_log = self.committed_logs.get((topic_id, index))
-                if partition is None or committed_log is None:
-                    continue
-                end = partition.log.log_end_offset
-                if end < committed_log.end_offset:
-                    raise Violation(
-                        f"{partition.topic}-{index}: node {node.node_id} is in sync and ends at "
-                        f"{end}, but {committed_log.end_offset} are committed"
-                    )
+                if partition is not None:
+                    yield node.node_id, partition
+
+    def _check_in_sync(self) -> None:
+        """Who is in sync has all that is committed, whether it is elected or not."""
+        for node_id, partition in self._in_sync():
+            committed_log = self.committed_logs.get((partition.topic_id, partition.index))
+            if committed_log is None:
+                continue
+            end = partition.log.log_end_offset
+            if end < committed_log.end_offset:
+                raise Violation(
+                    f"{partition.name}: node {node_id} is in sync and ends at {end}, but "
+                    f"{committed_log.end_offset} are committed"
+                )
+            if partition.topic in self.deleted.topics:
+                self.deleted.check_in_sync(node_id, partition)
 
     def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
         """The high watermark has moved: what it passed is committed, and the same everywhere."""

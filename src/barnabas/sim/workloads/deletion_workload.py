@@ -161,7 +161,7 @@ class _Deleter:
         host, _ = await client.leader(place)
         asked = DeleteRecordsPartition(place.partition, offset)
         request = DeleteRecordsRequest([DeleteRecordsTopic(place.topic, [asked])], _TIMEOUT_MS)
-        before = self._watch.in_sync_replicas(place)
+        losses = self._deleted.losses
         response = await client.call(host, request, lane="deletions")
         answer = response.topics[0].partitions[0]
         code = ErrorCode(answer.error_code)
@@ -173,6 +173,5 @@ class _Deleter:
             raise TryAgain(code.name)
         if code or is_beyond:
             raise Violation(f"{code.name} for a deletion of {place} up to {offset} from {host}")
-        now = self._watch.in_sync_replicas(place)
-        starts = {node_id: now[node_id, life] for node_id, life in before if (node_id, life) in now}
-        self._deleted.answered(place, answer.low_watermark, starts)
+        if losses == self._deleted.losses:
+            self._watch.deleted_before(place, answer.low_watermark)
