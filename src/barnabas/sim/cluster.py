@@ -90,6 +90,8 @@ class Cluster:
             machine.disk.on_change = partial(self.watch.changes.changed, machine.node_id)
         self.history.on_acknowledge = self.watch.acknowledged
         self.clients: list[Client] = []
+        self.changes_voters = False
+        """Whether voters are added and removed meanwhile."""
 
     def client(self, name: str) -> Client:
         hosts = [machine.host for machine in self.machines.values()]
@@ -140,6 +142,19 @@ class Cluster:
         voters = {key.node_id for key in next(iter(sets))}
         return node_id in voters and len(voters) >= 3
 
+    def may_forget_votes(self, node_id: int) -> bool:
+        """Whether this node's disk may be lost, as far as the quorum is concerned, if any node may
+        be a voter: all nodes are well, and those who vote are the disks that they have."""
+        nodes = list(self.nodes())
+        disks = {node.quorum.me for node in nodes}
+        sets = {node.quorum.voters.keys for node in nodes}
+        if len(nodes) < len(self.machines) or len(sets) != 1:
+            return False
+        voters = set(next(iter(sets)))
+        return voters <= disks and (
+            len(voters) >= 3 or node_id not in {key.node_id for key in voters}
+        )
+
     def is_whole(self) -> bool:
         """Every node is in service, and every partition has all of its replicas in sync.
 
@@ -179,6 +194,7 @@ class Cluster:
         known: dict[int, tuple[int, list[str]]] = {}
         for node in self.nodes():
             image = [repr(record) for record in node.image.snapshot()]
+            image.append(f"voters: {sorted(node.quorum.voters.keys)}")
             other, expected = known.setdefault(node.quorum.end_offset, (node.node_id, image))
             if image != expected:
                 different = sorted(set(image) ^ set(expected))

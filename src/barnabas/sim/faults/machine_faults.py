@@ -72,6 +72,8 @@ class MachineFaults:
         return True
 
     def _may_forget_votes(self, node_id: int) -> bool:
+        if self._context.cluster.changes_voters:
+            return self._context.cluster.may_forget_votes(node_id)
         voters = range(1, self._context.profile.voters + 1)
         if node_id not in voters:
             return True
