@@ -142,19 +142,6 @@ class Cluster:
         voters = {key.node_id for key in next(iter(sets))}
         return node_id in voters and len(voters) >= 3
 
-    def may_forget_votes(self, node_id: int) -> bool:
-        """Whether this node's disk may be lost, as far as the quorum is concerned, if any node may
-        be a voter: all nodes are well, and those who vote are the disks that they have."""
-        nodes = list(self.nodes())
-        disks = {node.quorum.me for node in nodes}
-        sets = {node.quorum.voters.keys for node in nodes}
-        if len(nodes) < len(self.machines) or len(sets) != 1:
-            return False
-        voters = set(next(iter(sets)))
-        return voters <= disks and (
-            len(voters) >= 3 or node_id not in {key.node_id for key in voters}
-        )
-
     def is_whole(self) -> bool:
         """Every node is in service, and every partition has all of its replicas in sync.
 
