@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
-from barnabas.app.ports import Jobs, Revoke, Sink, Source
+from barnabas.app.delayed_records import DelayedRecords
+from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
+from barnabas.client.admin.abandoned_transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
@@ -101,6 +103,20 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
+    async def reach(self) -> None:
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security_settings(self.security),
+        )
+        async with cluster:
+            pass
+
+    def delayed(self, topics: Sequence[str]) -> Delayed:
+        return DelayedRecords(
+            self.bootstrap_servers, topics, client_id=self.client_id, security=self.security
+        )
+
     async def check_rights(self, rights: Sequence[Right]) -> None:
         """What is denied at the start would be denied at the first record.
 
@@ -126,6 +142,15 @@ class ClusterConnections:
         if needed:
             user = security.sasl_username or UNKNOWN_USER
             raise rights_error(needed, f"application {self.client_id}", user)
+
+    async def fence_abandoned(self, group: str, prefix: str) -> list[str]:
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security_settings(self.security),
+        )
+        async with cluster:
+            return await fence_abandoned(cluster, group, prefix)
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         if not like:

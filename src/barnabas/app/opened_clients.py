@@ -1,7 +1,7 @@
 """What a running application has opened, and closes again: clients, and threads for functions."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -9,11 +9,20 @@ from typing import Any
 
 from barnabas.app.dependencies import RunSync
 from barnabas.app.handler import Handler
-from barnabas.app.ports import Connections, Jobs, Sink, Source
+from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.errors import BarnabasError
 
 HANDLER_THREADS = "barnabas-app-"
 """How the names of threads begin that call plain functions."""
+
+
+_CLOSE_S = 5.0  # for what is replaced because it has failed
+
+
+async def _close_soon(client: Sink | Source | Jobs) -> None:
+    with suppress(BarnabasError, TimeoutError):  # it has failed before, and says so again
+        async with asyncio.timeout(_CLOSE_S):
+            await client.close()
 
 
 class OpenedClients:
@@ -25,6 +34,7 @@ class OpenedClients:
         self._sources: list[Source] = []
         self._sinks: list[Sink] = []
         self._queues: list[Jobs] = []
+        self._delayed: list[Delayed] = []
         self._executors: list[ThreadPoolExecutor] = []
 
     def keep_source(self, source: Source) -> None:
@@ -45,11 +55,22 @@ class OpenedClients:
         self._sinks.append(sink)
         return sink
 
+    def delayed(self, topics: Sequence[str]) -> Delayed:
+        """What moves the delayed records of topics."""
+        self._delayed.append(self._connections.delayed(topics))
+        return self._delayed[-1]
+
     async def drop_sink(self, sink: Sink) -> None:
-        """Close a producer that was fenced."""
+        """Close a producer that another one replaces: what it has not sent is made again."""
         self._sinks.remove(sink)
-        with suppress(BarnabasError):  # it was fenced, and says so again
-            await sink.close()
+        await _close_soon(sink)
+
+    async def drop_source(self, source: Source | Jobs) -> None:
+        """Close a consumer or a queue that another one replaces."""
+        for clients in (self._sources, self._queues):
+            if source in clients:
+                clients.remove(source)  # type: ignore[arg-type]  # it is of the type of its list
+        await _close_soon(source)
 
     def executor(self, handler: Handler) -> ThreadPoolExecutor | None:
         """The threads of a plain function; None for a coroutine function, and in tests."""
@@ -74,7 +95,8 @@ class OpenedClients:
     async def close(self) -> list[BarnabasError]:
         """Close all; returns what went wrong."""
         failures = []
-        clients: list[Sink | Source | Jobs] = [*self._queues, *self._sources, *self._sinks]
+        clients: list[Sink | Source | Jobs | Delayed] = [*self._queues, *self._sources]
+        clients += [*self._delayed, *self._sinks]
         for client in clients:
             try:
                 await client.close()

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.offsets.offset_spec import Where
+from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
 from barnabas.records.message import Message
 from barnabas.records.record import Header
@@ -17,6 +19,9 @@ class Source(Protocol):
 
     @property
     def assignment(self) -> list[TopicPartition]: ...
+
+    @property
+    def membership(self) -> GroupMembership: ...
 
     async def poll(self, timeout_s: float, max_records: int | None) -> list[Message]: ...
 
@@ -101,6 +106,26 @@ class Jobs(Protocol):
     async def close(self) -> None: ...
 
 
+class Delayed(Protocol):
+    """Records for later."""
+
+    async def start(self) -> None:
+        """Begin to move those of the topics that it was made for."""
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Sequence[Header],
+        due_ms: int,
+        /,
+    ) -> Delivery:
+        """Store a record that is in its topic when it is due."""
+
+    async def close(self) -> None: ...
+
+
 Revoke = Callable[[list[TopicPartition]], Any]
 
 
@@ -128,8 +153,17 @@ class Connections(Protocol):
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
     ) -> Sink: ...
 
+    async def reach(self) -> None:
+        """Raise if there is no cluster to speak to."""
+
+    def delayed(self, topics: Sequence[str], /) -> Delayed:
+        """What moves the delayed records of these topics, and puts more."""
+
     async def check_rights(self, rights: Sequence[Right], /) -> None:
         """Raise `NotAuthorized` if brokers deny one of them that is not optional."""
+
+    async def fence_abandoned(self, group: str, prefix: str, /) -> list[str]:
+        """Roll back open transactions of ids with this prefix that end with no member's id."""
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         """Create topics that are missing, each with as many partitions as another one.

@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
+from barnabas.app.abandoned_transactions import AbandonedTransactions
 from barnabas.app.arguments import Takes
 from barnabas.app.attempts import Attempts
 from barnabas.app.cancelled import Cancelled
@@ -18,7 +20,8 @@ from barnabas.app.dependencies import Resolver, RunSync
 from barnabas.app.handler import Handler
 from barnabas.app.opened_clients import OpenedClients
 from barnabas.app.outgoing import encode_anything
-from barnabas.app.ports import Connections, Sink, Source
+from barnabas.app.patience import Patience
+from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.app.rights import rights_of
 from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.runners.record_runner import RecordRunner
@@ -27,6 +30,8 @@ from barnabas.app.runners.rounds import RoundRunner
 from barnabas.app.runners.share_runner import ShareRunner
 from barnabas.app.runners.whole_topic import WholeTopic
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.delays.delayed_record import due_ms_of
+from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.record import Header
@@ -37,6 +42,15 @@ if TYPE_CHECKING:
 _log = logging.getLogger("barnabas.app")
 _LAG_S = 10.0
 Runner = RecordRunner | RoundRunner | ShareRunner
+
+
+class _Begun(NamedTuple):
+    """A runner with what it works with; `client` is what it reads from."""
+
+    runner: Runner
+    source: Source | None
+    attempts: Attempts
+    client: Source | Jobs
 
 
 class Running:
@@ -55,17 +69,20 @@ class Running:
         self._whole: list[WholeTopic] = []
         self._whole_tasks: set[asyncio.Task[None]] = set()
         self._sink: Sink | None = None
+        self._delayed: Delayed | None = None
         self._resolver = Resolver(app.dependency_overrides, self._opened.run_sync(None))
         self.runners: dict[str, list[tuple[Runner, Source | None]]] = {}
         """With what they read from; members of share groups have no partitions."""
         self.attempts: list[Attempts] = []
         self.is_ready = False
-        self._is_stopping = False
+        self._stopping = asyncio.Event()
         self._owner: asyncio.Task[Any] | None = None
 
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
         self._owner = asyncio.current_task()
+        if self._app.handlers:
+            await self._patience("the application").until_done(self._connections.reach)
         await self._connections.check_rights(
             rights_of(self._app.handlers.values(), self._app.sends)
         )
@@ -81,6 +98,11 @@ class Running:
         for handler in handlers:
             if handler.group is not None:
                 await self._start(handler)
+        # A share group's queue moves its own.
+        moved = {each: None for one in handlers if not one.share for each in one.topics}
+        if moved:
+            self._delayed = self._opened.delayed(tuple(moved))
+            await self._delayed.start()
         if self._app.runs_timers:
             self._timers = [
                 asyncio.ensure_future(each.run(self._clock, in_threads=self._in_threads))
@@ -118,12 +140,23 @@ class Running:
             raise self.failure() or InvalidArgument("the application was stopped")
 
     async def send(
-        self, topic: str, value: Any, key: str | bytes | None, headers: Sequence[Header]
+        self,
+        topic: str,
+        value: Any,
+        key: str | bytes | None,
+        headers: Sequence[Header],
+        delay: Duration | None = None,
+        at: datetime | None = None,
     ) -> Delivery:
         """Send a record that belongs to none of a handler; returns when it is stored."""
         if self._sink is None:
             self._sink = self._opened.sink()
         data = key.encode() if isinstance(key, str) else key
+        due_ms = due_ms_of(delay, at, self._clock.time_ms())
+        if due_ms is not None:
+            if self._delayed is None:
+                self._delayed = self._opened.delayed(())
+            return await self._delayed.send(topic, encode_anything(value), data, headers, due_ms)
         sent = await self._sink.send(topic, encode_anything(value), data, headers=headers)
         delivery: Delivery = await sent
         return delivery
@@ -148,7 +181,7 @@ class Running:
         """
         self.is_ready = False
         deadline = None if grace_s is None else monotonic() + grace_s
-        self._is_stopping = True
+        self._stopping.set()
         for task in self._timers:
             task.cancel()
         results: list[BaseException | None] = []
@@ -182,7 +215,9 @@ class Running:
     # -- one handler ---------------------------------------------------------------------------
 
     async def _start(self, handler: Handler) -> None:
-        await self._connections.ensure_topics(_own_topics(handler), handler.dead_letters)
+        await self._patience(f"handler {handler.name}").until_done(
+            partial(self._connections.ensure_topics, _own_topics(handler), handler.dead_letters)
+        )
         executor = self._opened.executor(handler)
         run_sync = self._opened.run_sync(executor)
         if handler.share:
@@ -190,19 +225,18 @@ class Running:
             return
         in_rounds = handler.exactly_once or handler.takes is not Takes.RECORD
 
-        def make(source: Source) -> Runner:
-            attempts = self._attempts(handler, run_sync)
+        def make(source: Source, attempts: Attempts) -> Runner:
             if in_rounds:
                 return RoundRunner(handler, source, attempts)
             return RecordRunner(handler, source, attempts, executor)
 
-        def make_retries(source: Source) -> Runner:
-            attempts = self._attempts(handler, run_sync)
+        def make_retries(source: Source, attempts: Attempts) -> Runner:
             return RetryRunner(
                 handler, source, attempts, executor, pauses=pauses, clock=self._clock
             )
 
-        self._run(handler, handler.topics, handler.group, make, "manual" if in_rounds else "done")
+        commit = "manual" if in_rounds else "done"
+        self._run(handler, handler.topics, handler.group, make, commit, run_sync)
         pauses: dict[str, float] = {}
         for topic in handler.topics:
             pauses |= handler.policy.topics_of(topic)
@@ -213,9 +247,16 @@ class Running:
                 handler.retry_group,
                 make_retries,
                 "done",
+                run_sync,
             )
 
     def _share(self, handler: Handler, run_sync: RunSync) -> None:
+        def begin() -> _Begun:
+            return self._begin_share(handler, run_sync)
+
+        self._keep(handler, begin)
+
+    def _begin_share(self, handler: Handler, run_sync: RunSync) -> _Begun:
         jobs = self._connections.jobs(
             handler.topics,
             handler.group_name,
@@ -226,24 +267,28 @@ class Running:
         limit = DeliveryLimit(
             partial(self._connections.delivery_limit, handler.group_name), self._clock
         )
-        runner = ShareRunner(handler, jobs, self._attempts(handler, run_sync), limit)
-        self.runners[handler.name] = [(runner, None)]
-        task = asyncio.ensure_future(self._until_stopped(runner))
-        task.add_done_callback(partial(_tell, handler.name))
-        self._tasks.append(task)
+        attempts = self._attempts(handler, run_sync)
+        return _Begun(ShareRunner(handler, jobs, attempts, limit), None, attempts, jobs)
 
     def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
         """With a producer of its own: failures that one runner asks for are not another's."""
-        sink_id = f"{handler.transactional_id_prefix}{uuid4().hex[:12]}"
+        worker = uuid4().hex[:12]  # until it is a member
 
         async def renew_sink() -> Sink:
             await self._opened.drop_sink(made.sink)
-            made.sink = self._opened.sink(handler, sink_id)
+            made.sink = self._opened.sink(handler, handler.worker_id_prefix + worker)
             return made.sink
 
-        sink = self._opened.sink(handler, sink_id)
+        async def use_member(member_id: str) -> None:
+            nonlocal worker
+            if member_id not in ("", worker):
+                worker = member_id
+                await renew_sink()
+
+        sink = self._opened.sink(handler, handler.worker_id_prefix + worker)
         made = Attempts(handler, sink, self._clock, self._resolver, self._app.middlewares, run_sync)
         made.renew_sink = renew_sink
+        made.use_member = use_member
         made.is_watched = not self._in_threads
         self.attempts.append(made)
         return made
@@ -253,9 +298,26 @@ class Running:
         handler: Handler,
         topics: tuple[str, ...],
         group: str | None,
-        make: Callable[[Source], Runner],
+        make: Callable[[Source, Attempts], Runner],
         commit: str,
+        run_sync: RunSync,
     ) -> None:
+        def begin() -> _Begun:
+            return self._begin(handler, topics, group, make, commit, run_sync)
+
+        task = self._keep(handler, begin)
+        if group is None:
+            self._whole_tasks.add(task)
+
+    def _begin(
+        self,
+        handler: Handler,
+        topics: tuple[str, ...],
+        group: str | None,
+        make: Callable[[Source, Attempts], Runner],
+        commit: str,
+        run_sync: RunSync,
+    ) -> _Begun:
         made: list[Runner] = []
 
         async def revoked(partitions: list[TopicPartition]) -> None:
@@ -277,13 +339,66 @@ class Running:
             self._whole.append(whole)
             source = cast("Source", whole)
         self._opened.keep_source(source)
-        made.append(make(source))
-        self.runners.setdefault(handler.name, []).append((made[0], source))
-        task = asyncio.ensure_future(self._until_stopped(made[0]))
+        attempts = self._attempts(handler, run_sync)
+        made.append(make(source, attempts))
+        return _Begun(made[0], source, attempts, source)
+
+    def _keep(self, handler: Handler, begin: Callable[[], _Begun]) -> asyncio.Task[None]:
+        """Begin, and begin again after errors that waiting mends."""
+        begun = begin()
+        runners = self.runners.setdefault(handler.name, [])
+        runners.append((begun.runner, begun.source))
+        place = len(runners) - 1
+        task = asyncio.ensure_future(self._keep_running(handler, begun, begin, place))
         task.add_done_callback(partial(_tell, handler.name))
         self._tasks.append(task)
-        if group is None:
-            self._whole_tasks.add(task)
+        return task
+
+    async def _keep_running(
+        self, handler: Handler, begun: _Begun, begin: Callable[[], _Begun], place: int
+    ) -> None:
+        """A new consumer reads what was not committed; a new producer sends what was not sent.
+
+        A handler without a group would read everything again, so it ends.
+        """
+        patience = self._patience(f"handler {handler.name}")
+        while True:
+            handled = handler.statistics.handled
+            try:
+                with self._transactions_watched(handler, begun.source):
+                    await self._until_stopped(begun.runner)
+            except BarnabasError as error:
+                if handler.group is None:
+                    raise
+                if handler.statistics.handled > handled:
+                    patience.succeeded()
+                await patience.pause(error)
+            else:
+                return
+            await self._opened.drop_source(begun.client)
+            await self._opened.drop_sink(begun.attempts.sink)
+            self.attempts.remove(begun.attempts)
+            if self._stopping.is_set():
+                return
+            is_paused = begun.runner.is_paused
+            begun = begin()
+            begun.runner.is_paused = is_paused
+            self.runners[handler.name][place] = (begun.runner, begun.source)
+
+    @contextmanager
+    def _transactions_watched(self, handler: Handler, source: Source | None) -> Iterator[None]:
+        if not handler.exactly_once or source is None:
+            yield
+            return
+        abandoned = AbandonedTransactions(handler, source, self._connections.fence_abandoned)
+        watching = asyncio.ensure_future(abandoned.run())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    def _patience(self, who: str) -> Patience:
+        return Patience(self._clock, who, self._stopping)
 
     async def _until_stopped(self, runner: Runner) -> None:
         """A handler that cancels its own task must not end its runner in silence."""
@@ -291,7 +406,7 @@ class Running:
             await runner.run()
         except asyncio.CancelledError as error:
             is_ending = self._owner is not None and self._owner.cancelling()
-            if self._is_stopping or is_ending:  # the whole application is cancelled
+            if self._stopping.is_set() or is_ending:  # the whole application is cancelled
                 raise
             raise Cancelled from error
 

@@ -11,9 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
-from barnabas.client.connect.broker_errors import worth_retrying
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.environment import RETRY
+from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.consumer.new_topics import NewTopics
+from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
@@ -66,6 +68,7 @@ class QueueCore:
         retries: RetryPolicy | None = None,
         dead_letters: DeadLetters | None = None,
         producer: ProducerCore | None = None,
+        movers: DelayedMovers | None = None,
     ) -> None:
         self.cluster = cluster
         self.group_id = group_id
@@ -84,6 +87,7 @@ class QueueCore:
         self.retries = retries or RetryPolicy()
         self._dead_letters = dead_letters
         self._producer = producer
+        self._movers = movers
         self._monotonic = cluster.environment.monotonic
         self._buffer: deque[QueueMessage] = deque()
         self._waiting = 0
@@ -150,6 +154,11 @@ class QueueCore:
         """Go on."""
         self.is_paused = False
         self._call_soon(self._wake_all)
+
+    def look_for_delayed(self) -> None:
+        """There are delayed records now, perhaps the first ones. In the core's thread."""
+        if self._movers is not None:
+            self._movers.look()
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         if self._loop is not None:
@@ -218,8 +227,21 @@ class QueueCore:
             self._tasks.start(self._join())
             self._tasks.start(self._assignment.run())
             self._tasks.start(self._locks.run())
+            if self._movers is not None:
+                self._tasks.start(self._movers.run(self.cluster, self._tasks.start))
 
     async def _join(self) -> None:
+        """For as long as it takes, unless a person has to decide."""
+        for pause_s in RETRY.pauses(self.cluster.environment.random):
+            try:
+                await self._join_and_stay()
+            except BarnabasError as error:
+                if consequence_of(error) is not Consequence.WAITS:
+                    raise
+                self.cluster.forget_coordinator(self.group_id)
+            await asyncio.sleep(pause_s)
+
+    async def _join_and_stay(self) -> None:
         await self.cluster.retrying(self._connect)
         if self._settings:
             await set_group_settings(self.cluster, self.group_id, self._settings)
@@ -275,7 +297,7 @@ class QueueCore:
     def unavailable(
         self, session: LeaderSession, partitions: set[SharePartition], error: BarnabasError
     ) -> None:
-        if not worth_retrying(error) and not _is_about_session(error):
+        if consequence_of(error) is not Consequence.WAITS and not _is_about_topic(error):
             self._failure = error
             self._notify()
         session.partitions -= partitions
@@ -402,9 +424,6 @@ class QueueCore:
         await settlement.flush()
 
 
-def _is_about_session(error: BarnabasError) -> bool:
-    """Whether it is over with a new session or a new leader."""
-    return isinstance(error, BrokerError) and error.code in (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.FENCED_STATE_EPOCH,
-    )
+def _is_about_topic(error: BarnabasError) -> bool:
+    """Whether a partition is gone, or new to the broker: the assignment follows."""
+    return isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
