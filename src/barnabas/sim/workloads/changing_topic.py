@@ -17,8 +17,8 @@ from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.topic_operator import (
     BROKER_CHOICES,
+    ChangedSetting,
     Choices,
-    Setting,
     TopicOperator,
 )
 
@@ -26,19 +26,23 @@ TOPIC = "changing"
 _GROUP = "readers-of-changing"
 _ADDED_WITHIN_US = 20_000_000
 _CHOICES: Choices = {
-    Setting(TOPIC, MIN_ISR): ("1", "2"),
-    Setting(TOPIC, "flush.messages"): ("1", None),
-    Setting(TOPIC, "compression.type"): ("gzip", "producer", None),
-    Setting(TOPIC, "message.timestamp.type"): ("LogAppendTime", "CreateTime", None),
+    ChangedSetting(TOPIC, MIN_ISR): ("1", "2"),
+    ChangedSetting(TOPIC, "flush.messages"): ("1", None),
+    ChangedSetting(TOPIC, "compression.type"): ("gzip", "producer", None),
+    ChangedSetting(TOPIC, "message.timestamp.type"): ("LogAppendTime", "CreateTime", None),
 }
-_SEGMENTS: Choices = {Setting(TOPIC, "segment.bytes"): ("1024", "2000", "100000", None)}
+_SEGMENTS: Choices = {ChangedSetting(TOPIC, "segment.bytes"): ("1024", "2000", "100000", None)}
 _RETENTION: Choices = {
-    Setting(deletion_workload.TOPIC, "retention.bytes"): ("3000", "-1"),
-    Setting(deletion_workload.TOPIC, "retention.ms"): ("1500", "864000000"),
+    ChangedSetting(deletion_workload.TOPIC, "retention.bytes"): ("3000", "-1"),
+    ChangedSetting(deletion_workload.TOPIC, "retention.ms"): ("1500", "864000000"),
 }
 _CLEANUP: Choices = {
-    Setting(compaction_workload.TOPIC, "cleanup.policy"): ("compact", "delete", "compact,delete"),
-    Setting(compaction_workload.TOPIC, "min.cleanable.dirty.ratio"): ("0", "0.5"),
+    ChangedSetting(compaction_workload.TOPIC, "cleanup.policy"): (
+        "compact",
+        "delete",
+        "compact,delete",
+    ),
+    ChangedSetting(compaction_workload.TOPIC, "min.cleanable.dirty.ratio"): ("0", "0.5"),
 }
 
 

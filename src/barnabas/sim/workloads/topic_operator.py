@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from barnabas.broker.node import Node
 from barnabas.broker.replica.topic_settings import topic_settings
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.client import Client, TryAgain
@@ -37,19 +38,19 @@ _LEAST_REPLICAS = 2
 _TIMEOUT_MS = 1_000
 
 
-class Setting(NamedTuple):
+class ChangedSetting(NamedTuple):
     """A setting of a topic, or of all brokers if the topic is empty."""
 
     topic: str
     name: str
 
 
-Choices = dict[Setting, tuple[str | None, ...]]
+Choices = dict[ChangedSetting, tuple[str | None, ...]]
 """The values that a setting may get; None for the default."""
 
 BROKER_CHOICES: Choices = {
-    Setting(_ALL_BROKERS, "max.incremental.fetch.session.cache.slots"): ("1", "3", None),
-    Setting(_ALL_BROKERS, "fetch.max.bytes"): ("1024", None),
+    ChangedSetting(_ALL_BROKERS, "max.incremental.fetch.session.cache.slots"): ("1", "3", None),
+    ChangedSetting(_ALL_BROKERS, "fetch.max.bytes"): ("1024", None),
 }
 
 
@@ -64,8 +65,10 @@ class TopicOperator:
         self._partitions = partitions
         """How many partitions it wants the topic to have."""
         self._choices = choices
-        self._possible: dict[Setting, set[str | None]] = {}
-        """The value that was set last, and those of which it is not known."""
+        self._last = {setting: self._value_of(setting) for setting in choices}
+        """What was answered last, or was there before."""
+        self._unanswered: dict[ChangedSetting, set[str | None]] = {each: set() for each in choices}
+        """Values that may be set, or may come late."""
 
     async def run(self) -> None:
         client = self._client
@@ -86,9 +89,10 @@ class TopicOperator:
 
     # -- changes -----------------------------------------------------------------------------------
 
-    async def _set(self, setting: Setting, value: str | None) -> None:
-        self._possible.setdefault(setting, {None}).add(value)
+    async def _set(self, setting: ChangedSetting, value: str | None) -> None:
         topic, name = setting
+        was_unanswered = value in self._unanswered[setting]
+        self._unanswered[setting].add(value)
         resource_type = _TOPIC if topic else _BROKER
         change = AlterableConfig(name, _SET if value is not None else _DELETE, value)
         resource = AlterConfigsResource(resource_type, topic, [change])
@@ -97,7 +101,9 @@ class TopicOperator:
             self._client.any_node(), IncrementalAlterConfigsRequest([resource])
         )
         _check(ErrorCode(answer.responses[0].error_code), f"{name} of {topic or 'brokers'}")
-        self._possible[setting].add(value)
+        self._last[setting] = value
+        if not was_unanswered:
+            self._unanswered[setting].discard(value)
         self._simulator.reach(f"setting changed: {name}")
 
     async def _grow(self) -> None:
@@ -142,10 +148,18 @@ class TopicOperator:
             more_or_fewer = "more" if len(replicas) > topic[index] else "fewer"
             self._simulator.reach(f"reassignment: to {more_or_fewer} replicas")
 
-    def _newest_topic(self) -> list[int]:
-        """The replicas that each partition has, as the node knows that has heard most."""
+    def _newest(self) -> Node | None:
+        """The node that has heard most."""
         nodes = list(self._cluster.nodes())
-        newest = max(nodes, key=lambda node: node.quorum.end_offset, default=None)
+        return max(nodes, key=lambda node: node.quorum.end_offset, default=None)
+
+    def _value_of(self, setting: ChangedSetting) -> str | None:
+        newest = self._newest()
+        return None if newest is None else _value(newest, setting)
+
+    def _newest_topic(self) -> list[int]:
+        """The replicas that each partition has."""
+        newest = self._newest()
         topic = None if newest is None else newest.image.topics.get(self._topic)
         return [] if topic is None else [len(one.replicas) for one in topic.partitions]
 
@@ -173,9 +187,8 @@ class TopicOperator:
     def check_settings(self) -> None:
         """Every node knows what was set, and its replicas obey it."""
         for node in self._cluster.nodes():
-            for setting, possible in self._possible.items():
-                resource = (_TOPIC if setting.topic else _BROKER, setting.topic)
-                value = node.image.configs.get(resource, {}).get(setting.name)
+            for setting, last in self._last.items():
+                value, possible = _value(node, setting), {last, *self._unanswered[setting]}
                 if value not in possible:
                     raise Violation(
                         f"node {node.node_id} has {setting.name} {value} of "
@@ -189,6 +202,11 @@ class TopicOperator:
                         f"{partition.name}: node {node.node_id} obeys other settings than its "
                         f"metadata says: {_differences(obeyed, wanted)}"
                     )
+
+
+def _value(node: Node, setting: ChangedSetting) -> str | None:
+    resource = (_TOPIC if setting.topic else _BROKER, setting.topic)
+    return node.image.configs.get(resource, {}).get(setting.name)
 
 
 def _differences(obeyed: Iterable[Any], wanted: Iterable[Any]) -> str:
