@@ -42,6 +42,7 @@ from barnabas.sim import run
 from barnabas.sim.profile import NOTICED, SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
 from tests.sim import (
+    change_variants,
     client_variants,
     compaction_variants,
     consumer_group_variants,
@@ -49,6 +50,7 @@ from tests.sim import (
     cut_variants,
     deletion_variants,
     log_variants,
+    mixed_group_variants,
     rare_variants,
     release_variants,
     replay_variants,
@@ -56,6 +58,7 @@ from tests.sim import (
     schedules,
     share_variants,
     transaction_variants,
+    voter_variants,
 )
 from tests.sim.variant import Variant
 
@@ -423,10 +426,21 @@ VARIANTS: dict[str, Variant] = {
     **reused_name_variants.VARIANTS,
     **compaction_variants.VARIANTS,
     **cut_variants.VARIANTS,
+    **change_variants.VARIANTS,
+    **voter_variants.VARIANTS,
+    **mixed_group_variants.VARIANTS,
 }
 
 
-_ADDED = ("_DELETIONS", "_REUSED_NAMES", "_COMPACTIONS", "_LONG_CUTS")
+_ADDED = (
+    "_DELETIONS",
+    "_REUSED_NAMES",
+    "_COMPACTIONS",
+    "_LONG_CUTS",
+    "_CHANGES",
+    "_VOTER_CHANGES",
+    "_MIXED_GROUPS",
+)
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 
 

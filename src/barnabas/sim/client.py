@@ -160,6 +160,10 @@ class Client:
                 if one.leader_epoch >= self._leaders.get(place, (-1, -1))[1]:
                     self._leaders[place] = (one.leader_id, one.leader_epoch)
 
+    def places_of(self, topic: str) -> list[Place]:
+        """The partitions of a topic, as far as is known."""
+        return [place for place in self._leaders if place.topic == topic]
+
     async def leader(self, place: Place) -> tuple[str, int]:
         """The host and the epoch of a partition's leader, as far as is known."""
         if place not in self._leaders or self._leaders[place][0] not in self._addresses:

@@ -90,6 +90,8 @@ class Cluster:
             machine.disk.on_change = partial(self.watch.changes.changed, machine.node_id)
         self.history.on_acknowledge = self.watch.acknowledged
         self.clients: list[Client] = []
+        self.changes_voters = False
+        """Whether voters are added and removed meanwhile."""
 
     def client(self, name: str) -> Client:
         hosts = [machine.host for machine in self.machines.values()]
@@ -179,6 +181,7 @@ class Cluster:
         known: dict[int, tuple[int, list[str]]] = {}
         for node in self.nodes():
             image = [repr(record) for record in node.image.snapshot()]
+            image.append(f"voters: {sorted(node.quorum.voters.keys)}")
             other, expected = known.setdefault(node.quorum.end_offset, (node.node_id, image))
             if image != expected:
                 different = sorted(set(image) ^ set(expected))

@@ -14,24 +14,34 @@ from barnabas.sim.faults.releases import Releases
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.reduction import Reduction
-from barnabas.sim.workloads import compaction_workload, deletion_workload, reused_name
+from barnabas.sim.workloads import (
+    changing_topic,
+    compaction_workload,
+    deletion_workload,
+    reused_name,
+)
 from barnabas.sim.workloads.administrator import Administrator
+from barnabas.sim.workloads.changing_topic import ChangingTopicWorkload
 from barnabas.sim.workloads.compaction_workload import CompactionWorkload
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.deletion_workload import DeletionWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
+from barnabas.sim.workloads.mixed_group_workload import MixedGroupWorkload
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
 from barnabas.sim.workloads.reused_name import ReusedNameWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
+from barnabas.sim.workloads.voter_operator import VoterOperator
 
 _GROUP = "readers"
 _REAL_CLIENT = 0.25
 """The share of runs, of every emphasis, in which the real client takes part."""
 _CONSUMER_GROUPS = 0.2
 """The share in which there is a consumer group of the newer protocol."""
+_MIXED_GROUPS = 0.1
+"""The share in which there is a group with members of both protocols."""
 _SHARE_GROUPS = 0.1
 """The share in which there is a share group."""
 _DELETIONS = 0.12
@@ -40,6 +50,10 @@ _COMPACTIONS = 0.1
 """The share in which there is a compacted topic."""
 _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
+_CHANGES = 0.12
+"""The share in which an operator changes settings, partitions and replication of topics."""
+_VOTER_CHANGES = 0.1
+"""The share in which voters are added and removed."""
 _LONG_CUTS = 0.1
 """The share in which a cut lasts longer than sessions, leases and timeouts."""
 _MIXED_RELEASES = 0.15
@@ -146,10 +160,12 @@ class Run:
         self._groups: list[str] = []
         self._transactions: TransactionalWorkload | None = None
         self._consumer_group: ConsumerGroupWorkload | None = None
+        self._mixed_group: MixedGroupWorkload | None = None
         self._share_group: ShareWorkload | None = None
         self._deletions: DeletionWorkload | None = None
         self._compactions: CompactionWorkload | None = None
         self._reused_name: ReusedNameWorkload | None = None
+        self._changing: ChangingTopicWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -177,6 +193,11 @@ class Run:
         if self._has_compactions:
             for machine in self.cluster.machines.values():
                 machine.properties |= compaction_workload.SETTINGS
+
+        self._changes = self.simulator.source("changes")
+        self._has_changes = self._has("changes", _CHANGES, self._changes)
+        if self._has("voter changes", _VOTER_CHANGES):
+            self.cluster.changes_voters = True
 
     def _has(self, part: str, share: float, random: Random | None = None) -> bool:
         """Whether the run has a part that this share of runs have."""
@@ -216,9 +237,9 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC)
+        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC, changing_topic.TOPIC)
         min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
-        self.cluster.watch.guarantee.acknowledged.min_insync = min_insync
+        self.cluster.watch.guarantee.acknowledged.min_insync.update(min_insync)
         ready = self.cluster.machines.values()
         self.simulator.run_until_true(
             lambda: all(machine.is_ready for machine in ready), _START_US, "all nodes are ready"
@@ -231,6 +252,8 @@ class Run:
             client.run(self._create_short_topic(configs))
         if self._has_compactions:
             client.run(self._create_compacted_topic(configs))
+        if self._has_changes:
+            client.run(self._create_changing_topic(configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
 
@@ -251,6 +274,11 @@ class Run:
         partitions = random.choice((1, 2))
         await self.administrator.create_topic(compaction_workload.TOPIC, partitions, configs)
 
+    async def _create_changing_topic(self, configs: dict[str, str]) -> None:
+        self.cluster.watch.guarantee.min_insync.topics.add(changing_topic.TOPIC)
+        partitions = self._changes.choice((1, 2))
+        await self.administrator.create_topic(changing_topic.TOPIC, partitions, configs)
+
     def _places(self, topic: str) -> list[Place]:
         return [place for place in self.administrator.places if place.topic == topic]
 
@@ -267,9 +295,18 @@ class Run:
         if self._has("consumer group", _CONSUMER_GROUPS):
             self._consumer_group = ConsumerGroupWorkload(self.cluster, places)
             self._consumer_group.begin()
+        if self._has("mixed group", _MIXED_GROUPS):
+            self._mixed_group = MixedGroupWorkload(self.cluster, places)
+            self._mixed_group.begin()
         if self._has("share group", _SHARE_GROUPS):
             self._share_group = ShareWorkload(self.cluster, places)
             self._share_group.begin()
+        self._use_other_topics()
+        if self.cluster.changes_voters:
+            VoterOperator(self.cluster).begin()
+        self._use_plainly(places)
+
+    def _use_other_topics(self) -> None:
         if self._has_deletions:
             places_of_short = self._places(deletion_workload.TOPIC)
             self._deletions = DeletionWorkload(self.cluster, places_of_short)
@@ -278,10 +315,19 @@ class Run:
             places_of_compacted = self._places(compaction_workload.TOPIC)
             self._compactions = CompactionWorkload(self.cluster, places_of_compacted)
             self._compactions.begin()
+        if self._has_changes:
+            places_of_changing = self._places(changing_topic.TOPIC)
+            topics = {place.topic for place in self.administrator.places}
+            self._changing = ChangingTopicWorkload(
+                self.cluster, places_of_changing, self._changes, topics=topics
+            )
+            self._changing.begin()
         if self._has("reused name", _REUSED_NAMES):
             configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
             self._reused_name = ReusedNameWorkload(self.cluster, configs)
             self._reused_name.begin()
+
+    def _use_plainly(self, places: list[Place]) -> None:
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
         for number in range(self.profile.producers):
             idempotent = self.cluster.random.random() < 0.5
@@ -315,6 +361,26 @@ class Run:
             lambda: not guarantee.has_rot, _RECOVERY_US, "what has rotted is repaired"
         )
         judge = self.cluster.client("judge")
+        self._judge_topics(judge)
+        if guarantee.waiting:
+            judge.run(self._operate(judge))
+        judge.run(check_commits(judge, self._groups, self._places("t")))
+        self.simulator.run_until(self.simulator.now_us + 1000)
+        self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
+        self._judge_groups()
+        self.simulator.run_until_true(
+            self.cluster.is_whole, _RECOVERY_US, "every replica is in sync again"
+        )
+        for node in self.cluster.nodes():
+            for partition in node.partitions:
+                self.cluster.watch.check_replica(node, partition)
+            self.cluster.watch.replays.check_from_start(node)
+        if self._changing is not None:
+            self._changing.check_settings()
+        self.cluster.check_epoch_starts()
+        self.cluster.check_images()
+
+    def _judge_topics(self, judge: Client) -> None:
         for place in self._places("t"):
             judge.run(self._judge_place(judge, place))
         if self._deletions is not None:
@@ -325,26 +391,20 @@ class Run:
                 judge.run(self._compactions.judge(judge, place))
         if self._reused_name is not None:
             judge.run(self._reused_name.judge(judge))
-        if guarantee.waiting:
-            judge.run(self._operate(judge))
-        judge.run(check_commits(judge, self._groups, self._places("t")))
-        self.simulator.run_until(self.simulator.now_us + 1000)
-        self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
+        if self._changing is not None:
+            judge.run(self._judge_changes(judge, self._changing))
+
+    def _judge_groups(self) -> None:
         if self._transactions is not None:
             self._transactions.judge()
         if self._consumer_group is not None:
             self._consumer_group.judge()
+        if self._changing is not None:
+            self._changing.judge()
+        if self._mixed_group is not None:
+            self._mixed_group.judge()
         if self._share_group is not None:
             self._share_group.judge()
-        self.simulator.run_until_true(
-            self.cluster.is_whole, _RECOVERY_US, "every replica is in sync again"
-        )
-        for node in self.cluster.nodes():
-            for partition in node.partitions:
-                self.cluster.watch.check_replica(node, partition)
-            self.cluster.watch.replays.check_from_start(node)
-        self.cluster.check_epoch_starts()
-        self.cluster.check_images()
 
     async def _operate(self, judge: Client) -> None:
         """Help the partitions that wait for an operator."""
@@ -352,6 +412,11 @@ class Run:
             for place in places or ():
                 await self.administrator.elect_unclean(judge, place)
             await judge.pause(500, 1000)
+
+    async def _judge_changes(self, judge: Client, changing: ChangingTopicWorkload) -> None:
+        await changing.finish(judge)
+        for place in changing.places:
+            await self._judge_place(judge, place)
 
     async def _judge_place(self, judge: Client, place: Place) -> None:
         """Write something new, read everything, and look for what was acknowledged."""

@@ -36,6 +36,16 @@ def test_one_copy_less_than_promised_may_be_lost() -> None:
     assert not copies.may_lose({2}, "t-0", "t")
 
 
+def test_a_lower_minimum_allows_no_more_losses_than_a_higher_one_that_comes_later() -> None:
+    copies = _copies()
+    copies.min_insync["t"] = 1
+    assert not copies.may_lose({1}, "t-0", "t")
+    copies.wrote(1, "t-0", _batch(1))
+    copies.acknowledged("t-0", "t", _batch(1))
+    copies.min_insync["t"] = 2
+    assert not copies.may_lose({1}, "t-0", "t")
+
+
 def test_the_next_acknowledgement_promises_again() -> None:
     copies = _copies()
     copies.wrote(2, "t-0", _batch(1))

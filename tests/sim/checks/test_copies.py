@@ -46,3 +46,9 @@ def test_a_copy_that_was_needed_is_deleted() -> None:
 )
 def test_enough_are_left(first: MetadataImage, second: MetadataImage) -> None:
     after(first, second)
+
+
+def test_the_lower_of_two_minima_counts() -> None:
+    first, second = image_of([1, 2, 3, 4], [3, 4]), image_of([1, 2, 3], [3])
+    first.replay(ConfigRecord(_TOPIC_CONFIG, "t", "min.insync.replicas", "1"))
+    after(first, second)

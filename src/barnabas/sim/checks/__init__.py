@@ -8,7 +8,9 @@ copies                how many copies of committed records stay when replicas ar
 deleted_records       which records may be missing, because they were to be deleted
 kept_records          how far replicas have what is committed, and that they keep it
 log_changes           logs that are changed somewhere else than at their end
+min_insync            which `min.insync.replicas` counts while it changes
 decisions             coordinators' decisions about transactions, compared with the logs
+voter_sets            who votes, compared among nodes and with their snapshots
 reached_states        which of the states that matter a run has reached
 replay_check          persistent state, compared with a replay of the log
 committed_log         what is committed in a partition, batch by batch

@@ -8,8 +8,6 @@ which nodes have written a batch, and clients which of them were acknowledged. S
   eligible. After such a loss the next acknowledgement counts: it promises as many copies again.
 """
 
-from collections.abc import Mapping
-
 from barnabas.sim.checks.committed_log import Batch
 from barnabas.sim.checks.history import Violation
 
@@ -31,7 +29,9 @@ class AcknowledgedCopies:
         """Nodes that have lost something, of partitions with acknowledged records."""
         self._counts_from: dict[str, int] = {}
         """The log end at the last loss: acknowledgements of earlier records may be from before."""
-        self.min_insync: Mapping[str, int] = {}
+        self._promised: dict[str, int] = {}
+        """On how many disks the record is that was acknowledged last, by partition."""
+        self.min_insync: dict[str, int] = {}
         """By topic, of those that producers with `acks=all` write to."""
 
     def wrote(self, node_id: int, name: str, batch: Batch) -> None:
@@ -51,11 +51,17 @@ class AcknowledgedCopies:
             )
         if batch.base_offset >= self._counts_from.get(name, 0):
             self._lost[name] = set()
+            self._promised[name] = self.min_insync[topic]
 
     def may_lose(self, node_ids: set[int], name: str, topic: str) -> bool:
-        """Whether acknowledged records are safe if these nodes lose all, as promised."""
+        """Whether acknowledged records are safe if these nodes lose all, as promised.
+
+        With a lower `min.insync.replicas` than before, the cluster may already count on fewer.
+        """
         lost = self._lost.get(name)
-        return lost is not None and len(lost | node_ids) < self.min_insync[topic]
+        return lost is not None and len(lost | node_ids) < min(
+            self._promised[name], self.min_insync[topic]
+        )
 
     def loses(self, node_id: int) -> None:
         for name, lost in self._lost.items():

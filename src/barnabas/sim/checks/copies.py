@@ -17,6 +17,7 @@ class _Known(NamedTuple):
     replicas: frozenset[int]
     holders: frozenset[int]
     """Who has everything that is committed: those in sync, and the eligible leaders."""
+    min_isr: int
 
 
 class Copies:
@@ -31,13 +32,14 @@ class Copies:
             min_isr = int(image.topic_configs(topic.name).get(_MIN_ISR, "1"))
             for partition in topic.partitions:
                 key = (topic.topic_id, partition.index)
-                known[key] = now = _known(partition)
+                known[key] = now = _known(partition, min_isr)
                 before = self._known.get(key, now)
                 if not before.holders <= now.replicas:
-                    self._check(f"{topic.name}-{partition.index}", before, now, min_isr)
+                    self._check(f"{topic.name}-{partition.index}", before, now)
         self._known = known
 
-    def _check(self, name: str, before: _Known, now: _Known, min_isr: int) -> None:
+    def _check(self, name: str, before: _Known, now: _Known) -> None:
+        min_isr = min(before.min_isr, now.min_isr)  # either may have been in force in between
         left = (before.holders & now.replicas) | now.holders
         if len(left) < min(min_isr, len(now.replicas)):
             raise Violation(
@@ -46,5 +48,6 @@ class Copies:
             )
 
 
-def _known(partition: PartitionImage) -> _Known:
-    return _Known(frozenset(partition.replicas), frozenset((*partition.isr, *partition.elr)))
+def _known(partition: PartitionImage, min_isr: int) -> _Known:
+    holders = frozenset((*partition.isr, *partition.elr))
+    return _Known(frozenset(partition.replicas), holders, min_isr)

@@ -35,6 +35,7 @@ from barnabas.sim.checks.acknowledged_copies import AcknowledgedCopies, book_nam
 from barnabas.sim.checks.deleted_records import DeletedRecords
 from barnabas.sim.checks.history import Violation
 from barnabas.sim.checks.kept_records import KeptRecords
+from barnabas.sim.checks.min_insync import MinInsync
 from barnabas.sim.machine.rot import Rot
 
 Key = tuple[bytes, int]
@@ -69,6 +70,7 @@ class Guarantee:
         self.kept = KeptRecords()
         self.deleted = DeletedRecords()
         self.acknowledged = AcknowledgedCopies()
+        self.min_insync = MinInsync(self.acknowledged.min_insync)
         self._image = MetadataImage()
         self._rot: tuple[int, Key, Rot] | None = None
         """The replica in which a bit has flipped, by node and partition."""
@@ -81,6 +83,7 @@ class Guarantee:
             return False
         self._offset = offset
         self._image = node.image
+        self.min_insync.learn(node.image)
         self._let_in |= {
             broker.id: broker.incarnation_id
             for broker in node.image.brokers.values()
@@ -137,6 +140,7 @@ class Guarantee:
             self._hear_controller(controller)
 
     def _hear_controller(self, controller: Controller) -> None:
+        self.min_insync.learn(controller.pending_image)
         for topic in controller.pending_image.topics.values():
             for image in topic.partitions:
                 key = (topic.topic_id, image.index)

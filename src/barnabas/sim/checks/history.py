@@ -52,6 +52,9 @@ class History:
         """The offset that was last acknowledged to a committing client."""
         self.rotten: set[Place] = set()
         """Where a bit has flipped on some disk: readers may get a batch with a wrong checksum."""
+        self.renumbered: set[str] = set()
+        """Groups whose generations may begin at 1 again: an empty group of one protocol is replaced
+        when a member of the other one joins."""
         self._generations: dict[tuple[str, int, Place], str] = {}
         self.reads = 0
         self.on_acknowledge: Callable[[Place, int], None] = lambda _place, _offset: None
@@ -134,6 +137,8 @@ class History:
 
     def assigned(self, group: str, generation: int, member: str, places: list[Place]) -> None:
         """A member learned what is its own in a generation."""
+        if group in self.renumbered:
+            return
         for place in places:
             owner = self._generations.setdefault((group, generation, place), member)
             if owner != member:

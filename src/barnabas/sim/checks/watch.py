@@ -15,7 +15,8 @@ Watched are things that no client sees in time, or at all:
   are changed below their end are compared at once (`log_changes`).
 - What is acknowledged is on as many disks as `min.insync.replicas` says (`acknowledged_copies`).
 - What coordinators decide about transactions is what the logs know of them (`decisions`).
-- The metadata that nodes have applied up to an offset is the same everywhere.
+- The metadata that nodes have applied up to an offset is the same everywhere, and so are the voters
+  (`voter_sets`).
 - Persistent state is what a replay of the log gives (`replay_check`).
 
 A broker that logs an error about itself, or lets an exception go unhandled, has failed too.
@@ -29,7 +30,7 @@ from barnabas.broker.node import Node
 from barnabas.broker.replica.partition import Partition
 from barnabas.log import METADATA_FILE, StorageError
 from barnabas.log.directory.partition_metadata import parse_topic_id
-from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE
+from barnabas.metadata.image import INTERNAL_TOPICS, TRANSACTION_STATE, MetadataImage
 from barnabas.raft import Raft
 from barnabas.records.batch import compute_crc
 from barnabas.records.decode import iter_batches
@@ -49,6 +50,7 @@ from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.checks.log_changes import LogChanges
 from barnabas.sim.checks.reached_states import ReachedStates
 from barnabas.sim.checks.replay_check import ReplayCheck
+from barnabas.sim.checks.voter_sets import VoterSets
 from barnabas.sim.machine.inode import Directory, Inode
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.process.loop import Killed, ProcessLoop
@@ -87,6 +89,8 @@ class Watch:
         self._compacted_logs: defaultdict[tuple[bytes, int], CompactedLog] = defaultdict(
             CompactedLog
         )
+        self._compacted_topics: set[str] = set()
+        """Those of them that clients write to."""
         self._keeping_tombstones: set[str] = set()
         self._finished: dict[Partition, int] = {}
         """Below which offset a replica may compact, as it was learned last."""
@@ -102,6 +106,7 @@ class Watch:
         self._names: dict[tuple[str, bytes], str] = {}
         """What directories are called in the books, by the content of the file that says so."""
         self.copies = Copies()
+        self.voters = VoterSets()
         self.changes = LogChanges()
         self.reached = ReachedStates(simulator)
         self.decisions = Decisions(self.reached.transaction_changed)
@@ -114,6 +119,7 @@ class Watch:
     def expect_compaction(self, topic: str, *, keeps_tombstones: bool) -> None:
         """Of a topic that clients write to."""
         self._rewritten.append(topic)
+        self._compacted_topics.add(topic)
         if keeps_tombstones:
             self._keeping_tombstones.add(topic)
 
@@ -152,6 +158,8 @@ class Watch:
         try:
             if shell is not None and shell.raft.is_leader:
                 self._check_controller(node, shell.raft)
+            if shell is not None:
+                self.voters.check(node.node_id, shell.raft)
             if self.guarantee.learn(node):
                 self.copies.learn(node.image)
                 self.reached.learn(node.image)
@@ -215,6 +223,8 @@ class Watch:
         if committed_log is not None:
             topic = place.topic.partition("#")[0]
             name = book_name(topic_id, place.partition)
+            now_us = self._simulator.now_us
+            self.guarantee.min_insync.acknowledged(topic, now_us, self._images())
             self.guarantee.acknowledged.acknowledged(name, topic, committed_log.batch_at(offset))
 
     def deleted_before(self, place: Place, low_watermark: int) -> None:
@@ -224,6 +234,11 @@ class Watch:
         for node_id, partition in self._in_sync():
             if (partition.topic_id, partition.index) == key:
                 self.deleted.check_in_sync(node_id, partition)
+
+    def _images(self) -> list[MetadataImage]:
+        """What the nodes know that run."""
+        nodes = (getattr(machine.server, "node", None) for machine in self._machines.values())
+        return [node.image for node in nodes if node is not None]
 
     def _check_replays(self, node: Node) -> None:
         try:
@@ -459,6 +474,8 @@ class Watch:
 
     def _is_compacted(self, partition: Partition) -> bool:
         """Whether batches are rewritten, so that single records are compared."""
+        if partition.topic in self._compacted_topics:
+            return True  # whatever its policy is now: it may have changed
         return (
             partition.topic in self._rewritten and "compact" in partition.log.config.cleanup_policy
         )

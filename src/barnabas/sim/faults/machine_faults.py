@@ -72,6 +72,9 @@ class MachineFaults:
         return True
 
     def _may_forget_votes(self, node_id: int) -> bool:
+        if self._context.cluster.changes_voters:
+            # With a change under way, a disk that is lost may be one that the majority needs.
+            return False
         voters = range(1, self._context.profile.voters + 1)
         if node_id not in voters:
             return True

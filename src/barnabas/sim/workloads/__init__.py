@@ -11,9 +11,13 @@ share_workload           a share group, which is done with every record in the e
 share_member             a member of it
 consumer_group_workload  a consumer group of the newer protocol, which converges in the end
 consumer_group_member    a member of it
+mixed_group_workload     a group with members of both protocols
 member                   a member of a consumer group of the classic protocol
 compaction_workload      a compacted topic with a few keys
 deletion_workload        a topic whose oldest records are deleted meanwhile
+changing_topic           a topic that an operator changes while it is used
+topic_operator           changes settings, partitions and replication of topics
+voter_operator           removes and adds voters
 reused_name              a topic that is deleted and created again meanwhile
 pinned_reader            a consumer on one side of a long cut
 consumer, producer       plain clients of given partitions

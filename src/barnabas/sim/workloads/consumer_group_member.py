@@ -40,7 +40,6 @@ _ANSWER_MS = 500
 _BY_NAME = 9
 _LEAVE_EPOCH = -1
 _ENDS = 0.04
-"""How likely a member leaves or dies after a heartbeat."""
 
 _REJOIN = frozenset(
     {
@@ -64,13 +63,16 @@ class ConsumerGroupMember:
         ownership: Ownership,
         *,
         is_mortal: bool = True,
+        ends: float = _ENDS,
     ) -> None:
+        """If it `is_mortal`, `ends` is how likely it leaves or dies after a heartbeat."""
         self._client = client
         self._name = name
         self._group = group
         self._topics = sorted({place.topic for place in places})
         self._ownership = ownership
         self._is_mortal = is_mortal
+        self._ends = ends
         self._lives = 0
         self._epoch = 0
         self._is_full = True
@@ -184,12 +186,12 @@ class ConsumerGroupMember:
 
     async def _maybe_end(self) -> None:
         draw = self._client.random.random()
-        if draw > _ENDS:
+        if draw > self._ends:
             return
-        if draw < _ENDS / 2:
+        if draw < self._ends / 2:
             self._commit_late()
         self._start_over()
-        if draw > _ENDS * 3 / 4:
+        if draw > self._ends * 3 / 4:
             request = ConsumerGroupHeartbeatRequest(self._group, self.member_id, _LEAVE_EPOCH)
             try:
                 await self._ask("heartbeats", request)

@@ -22,7 +22,7 @@ from barnabas.wire.messages.offset_commit import (
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-_SESSION_MS = 1_000
+SESSION_MS = 1_000
 _JOIN_MS = 1_000
 _FETCH_ONE_GROUP = 7
 _COMMIT_BY_NAME = 9
@@ -111,7 +111,7 @@ class Member:
         topics = sorted({place.topic for place in self._places})
         protocol = JoinGroupRequestProtocol("range", encode_subscription(topics))
         request = JoinGroupRequest(
-            self._group, _SESSION_MS, _JOIN_MS, self._member_id, None, "consumer", [protocol]
+            self._group, SESSION_MS, _JOIN_MS, self._member_id, None, "consumer", [protocol]
         )
         answer = await self._ask(request, timeout_ms=_JOIN_MS + 1_500)
         if answer.error_code == ErrorCode.MEMBER_ID_REQUIRED:
