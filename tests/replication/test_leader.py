@@ -168,6 +168,23 @@ def test_who_was_proposed_counts_until_that_is_decided_even_if_it_falls_behind()
     assert state.high_watermark(12, 12, late_ms) == 12
 
 
+def test_what_was_agreed_before_a_proposal_decides_nothing_about_it() -> None:
+    """The image is applied again, for another reason: the member may be in the set all the same."""
+    state = leading(1, 2)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    assert state.propose(10, 10, now_ms=0) is not None
+    state.end_moves(10, now_ms=1)
+    late_ms = 10 * LAG_MS
+    fetch(state, 2, 12, 12, late_ms)
+    state.assigned([1, 2, 3], [1, 2], 7, late_ms)
+    assert state.pending is not None
+    assert state.high_watermark(12, 12, late_ms) == 10
+    state.assigned([1, 2, 3], [1, 2], 8, late_ms)
+    assert state.pending is None
+    assert state.high_watermark(12, 12, late_ms) == 12
+
+
 def test_strangers_are_not_heard() -> None:
     assert not leading(1, 2).fetched(9, 19, 5, 0, 5, 0)
 
