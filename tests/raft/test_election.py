@@ -35,6 +35,8 @@ def test_a_lone_voter_leads_once_its_vote_is_durable() -> None:
     writes = raft.ready().writes
     assert writes[0].change == ElectionState(1, voter_key(1))
     assert not raft.is_leader
+    raft.persisted(writes[0].sequence - 1, 201)
+    assert not raft.is_leader, "something is durable, but not yet the vote"
     raft.persisted(writes[-1].sequence, 201)
     assert raft.is_leader
 

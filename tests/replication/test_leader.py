@@ -82,6 +82,17 @@ def test_under_load_a_follower_is_never_quite_at_the_end() -> None:
         assert state.propose(0, now_ms + 150, now_ms) is None
 
 
+def test_a_slow_follower_had_caught_up_when_it_fetched_before() -> None:
+    """It has what was there then, and not what was there when that arrived."""
+    state = leading(1, 2)
+    fetch(state, 2, 5, 10, now_ms=0)
+    fetch(state, 2, 10, 20, now_ms=LAG_MS - 1)
+    assert state.propose(10, 20, now_ms=LAG_MS) is None
+    change = state.propose(10, 20, now_ms=LAG_MS + 1)
+    assert change is not None
+    assert [member.node_id for member in change.isr] == [1]
+
+
 def test_a_follower_that_does_not_keep_up_leaves() -> None:
     state = leading(1, 2)
     left = None
@@ -166,6 +177,34 @@ def test_who_was_proposed_counts_until_that_is_decided_even_if_it_falls_behind()
     assert state.high_watermark(12, 12, late_ms) == 10
     state.refused(change)
     assert state.high_watermark(12, 12, late_ms) == 12
+
+
+def test_what_was_agreed_before_a_proposal_decides_nothing_about_it() -> None:
+    """The image is applied again, for another reason: the member may be in the set all the same."""
+    state = leading(1, 2)
+    fetch(state, 2, 10, 10)
+    fetch(state, 3, 10, 10)
+    assert state.propose(10, 10, now_ms=0) is not None
+    state.end_moves(10, now_ms=1)
+    late_ms = 10 * LAG_MS
+    fetch(state, 2, 12, 12, late_ms)
+    state.assigned([1, 2, 3], [1, 2], 7, late_ms)
+    assert state.pending is not None
+    assert state.high_watermark(12, 12, late_ms) == 10
+    state.assigned([1, 2, 3], [1, 2], 8, late_ms)
+    assert state.pending is None
+    assert state.high_watermark(12, 12, late_ms) == 12
+
+
+def test_records_are_deleted_without_followers_that_are_down() -> None:
+    """DeleteRecords would else wait for one that is down until it is back."""
+    epochs = dict(EPOCHS)
+    state = leading(1, 2, epochs=epochs)
+    state.fetched(2, 12, 10, 6, 10, 0)
+    state.fetched(3, 13, 10, 2, 10, 0)
+    assert state.low_watermark == 2
+    epochs[3] = None
+    assert state.low_watermark == 6
 
 
 def test_strangers_are_not_heard() -> None:
