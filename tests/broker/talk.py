@@ -89,7 +89,7 @@ class ConnectionCount:
 class Talk:
     """A connection whose frames are answered with themselves, or later when they begin with `?`.
 
-    With a header in front, what is behind it counts.
+    `?hold` also holds the connection. With a header in front, what is behind it counts.
     """
 
     def __init__(self) -> None:
@@ -115,6 +115,8 @@ class Talk:
             return [data]
         future = self.loop.create_future()
         self.parked.append(future)
+        if data == b"?hold":
+            self.connection.hold()
         return future
 
     def send(self, *frames: bytes) -> None:

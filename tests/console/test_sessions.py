@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -11,6 +12,8 @@ from barnabas.console.access import failed_sign_ins, sessions
 from barnabas.console.access.failed_sign_ins import FailedSignIns
 from barnabas.console.access.sessions import COOKIE, IDLE_S, LIFETIME_S, Session, Sessions
 from barnabas.console.answers import ApiError
+from barnabas.console.calls import Calls
+from barnabas.console.endpoint import Call, Endpoint
 from barnabas.console.options import ConsoleOptions
 from barnabas.console.user_cluster import UserCluster
 from barnabas.errors import BrokerUnreachable, SignInFailed
@@ -66,6 +69,9 @@ class FakeCluster:
         self.checks += 1
         return self.is_valid
 
+    async def ready(self) -> None:
+        pass
+
     async def close(self) -> None:
         self.is_closed = True
 
@@ -80,12 +86,55 @@ def test_a_session_ends_when_its_password_is_changed() -> None:
         await every._end_revoked()
         assert [each.checks for each in clusters] == [0, 0, 0], "not with every request"
         for session in every._by_key.values():
-            session.checked_at -= 301
+            session.checked_at -= 11
+            session.used_at -= 5
         await every._end_revoked()
         assert [each.is_closed for each in clusters] == [False, True, False]
         assert {each.user for each in every._by_key.values()} == {"user-0", "user-2"}
         await every._end_revoked()
         assert [each.checks for each in clusters] == [1, 1, 1]
+
+    asyncio.run(run())
+
+
+def test_a_session_that_nobody_uses_is_checked_now_and_then() -> None:
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+        cluster = FakeCluster()
+        await every._add("ada", cluster)  # type: ignore[arg-type]
+        (session,) = every._by_key.values()
+        for seconds, checks in ((20, 0), (200, 0), (301, 1)):
+            session.checked_at = session.used_at = session.began_at - seconds
+            session.used_at -= 1
+            await every._end_revoked()
+            assert cluster.checks == checks
+
+    asyncio.run(run())
+
+
+def test_a_session_ends_with_the_first_sign_in_that_the_cluster_refuses() -> None:
+    """The cluster closes connections when a password changes, so a call has to sign in again."""
+
+    async def refuse(_: Call) -> Any:
+        raise SignInFailed("invalid user or password")
+
+    async def run() -> None:
+        every = Sessions(OPTIONS)
+        calls = Calls(OPTIONS, every)
+        cluster = FakeCluster()
+        key = await every._add("ada", cluster)  # type: ignore[arg-type]
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "query_string": b"",
+            "path_params": {},
+            "headers": [(b"cookie", f"{COOKIE}={key}".encode())],
+        }
+        answer = await calls.answer(Endpoint("GET", "/x", "refused", refuse))(Request(scope))
+        assert answer.status_code == 401
+        assert cluster.is_closed
+        assert every._by_key == {}
+        await calls.close()
 
     asyncio.run(run())
 

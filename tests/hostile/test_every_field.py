@@ -5,7 +5,6 @@ is covered at once. The node must answer or end the connection, must not grow wi
 turn of its event loop may keep other clients waiting.
 """
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,11 +14,9 @@ from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.raw_client import RawClient
 from tests.broker.verbs import create_topic, find_coordinator
 from tests.hostile.largest_fields import LARGEST_BEFORE_SIGN_IN, Case, cases, frame, served
-from tests.hostile.measured_node import Turns
+from tests.hostile.measured_broker import LONGEST_TURN_S, MeasuredNode
 from tests.hostile.onlooker import MB, resident
-from tests.support.sasl import SaslBroker
 
-_LONGEST_TURN_S = 0.05
 _ATTEMPTS = 10
 """A busy machine's caches make the same work cost up to three times the CPU time, so what takes
 longer is asked again: the work itself takes what the shortest attempt took."""
@@ -27,24 +24,6 @@ _GROWTH = 512 * MB
 """A request of 100 MiB arrives in a buffer that doubles, and is copied."""
 _ANSWER_S = 60.0
 _APIS = sorted(served())
-
-
-class MeasuredNode(SaslBroker):
-    """A node that measures the turns of its event loop."""
-
-    real = True
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, {"group.initial.rebalance.delay.ms": "0"})
-        self._turns_path = directory / "turns"
-        self.turns = Turns(self._turns_path)
-
-    def command(self) -> list[str]:
-        _, _, _, *settings = super().command()
-        return [
-            *(sys.executable, "-m", "tests.hostile.measured_node", str(self._turns_path)),
-            *settings,
-        ]
 
 
 @pytest.fixture(scope="module")
@@ -87,12 +66,12 @@ def _check(node: MeasuredNode, case: Case, *, signed_in: bool = True) -> None:
     Path(f"/proc/{node.pid}/clear_refs").write_text("5")  # the peak of its memory begins now
     before = resident(node.pid)
     took: list[tuple[float, str]] = []
-    while not took or (took[-1][0] >= _LONGEST_TURN_S and len(took) < _ATTEMPTS):
+    while not took or (took[-1][0] >= LONGEST_TURN_S and len(took) < _ATTEMPTS):
         node.turns.reset()
         _attack(node, request, signed_in=signed_in)
         took.append((node.turns.longest_s, node.turns.callback))
     longest_s, callback = min(took)
-    assert longest_s < _LONGEST_TURN_S, f"{case}: {callback}"
+    assert longest_s < LONGEST_TURN_S, f"{case}: {callback}"
     assert _peak(node.pid) - before < _GROWTH, case
 
 

@@ -42,6 +42,7 @@ from barnabas.broker.net.peers import Peers, peer_client_id
 from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.net.sign_in.sign_ins import SignIns
+from barnabas.broker.net.sign_in.withdrawn_credentials import WithdrawnCredentials
 from barnabas.broker.quorum.catch_up import has_caught_up
 from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.quorum.quorum import Quorum
@@ -161,6 +162,7 @@ class Node:
                 self._brokers_changed,
                 self.authorization.restore,
                 self.authorization.changed,
+                WithdrawnCredentials(self.image, lambda: self.connections.connections).end,
                 self._quotas_changed,
                 self._client_metrics_changed,
                 self._features_changed,

@@ -20,7 +20,7 @@ from barnabas.console.messages.masking import Masks
 from barnabas.console.messages.view import View
 from barnabas.console.options import MECHANISMS, ConsoleOptions
 from barnabas.console.schemas.decoding import Schemas
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, SignInFailed
 
 _log = logging.getLogger(__name__)
 _MAX_BODY = 20 * 1024 * 1024
@@ -57,6 +57,13 @@ class Calls:
     async def _call(self, endpoint: Endpoint, request: Request) -> Any:
         check_site(request)
         session = self._session(request)
+        try:
+            return await self._called(endpoint, request, session)
+        except SignInFailed:
+            await self._sessions.end(session)
+            raise
+
+    async def _called(self, endpoint: Endpoint, request: Request, session: Session) -> Any:
         if endpoint.changes:
             check_token(request, session.token)
         given = {**request.query_params, **request.path_params}

@@ -13,13 +13,17 @@ from barnabas.metadata.records import MetadataRecord
 from barnabas.wire.messages.metadata_records import (
     AccessControlEntryRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
 )
 from tests.support.wait import LIMIT_S
 
@@ -42,6 +46,7 @@ class Followed:
         self.forgotten: list[bytes] = []
         self.removals = 0
         self.levels: list[int] = []
+        self.credentials: list[list[str] | None] = []
         self.image = MetadataImage()
         self.broken: Exception | None = None
         self.follower = MetadataFollower(
@@ -56,6 +61,7 @@ class Followed:
                 lambda: self.done.append("brokers"),
                 lambda acls: self.done.append(["rules", *acls]),
                 lambda acl, added: self.done.append((acl, "added" if added else "removed")),
+                lambda names: self.credentials.append(None if names is None else sorted(names)),
                 lambda: self.done.append("quotas"),
                 lambda: self.done.append("client metrics"),
                 lambda: self.levels.append(self.image.features.metadata_version),
@@ -259,6 +265,24 @@ def test_access_rules() -> None:
         assert followed.done == [(acl, "added"), (acl, "removed")]
         followed.follower.restore(snapshot, 100)
         assert ["rules", acl] in followed.done
+
+    play(scenario)
+
+
+def test_users_and_tokens_whose_credentials_change() -> None:
+    async def scenario() -> None:
+        followed = Followed()
+        followed.commit(*created("a", A), DelegationTokenRecord(token_id="new"))
+        assert followed.credentials == []
+        followed.commit(
+            UserScramCredentialRecord("bob", 1, b"salt", b"key", b"key", 4096),
+            UserScramCredentialRecord("alice", 2, b"salt", b"key", b"key", 4096),
+        )
+        followed.commit(RemoveUserScramCredentialRecord("bob", 1))
+        followed.commit(RemoveDelegationTokenRecord("new"))
+        assert followed.credentials == [["alice", "bob"], ["bob"], ["new"]]
+        followed.follower.restore(followed.image.snapshot(), 100)
+        assert followed.credentials[3:] == [None], "a snapshot does not say what has changed"
 
     play(scenario)
 

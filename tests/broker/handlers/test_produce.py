@@ -13,6 +13,11 @@ from barnabas.records.record import Row
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
+from barnabas.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import (
     PartitionProduceData,
@@ -31,6 +36,7 @@ from tests.broker.verbs import (
 )
 from tests.records.forged import record, with_payload
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 HOUR_MS = 3_600_000
 
@@ -61,6 +67,39 @@ def test_an_answer_says_where_it_went(
     assert produced(client, topic, batch(b"a", b"b"), version=version, acks=acks) == 0
     assert produced(client, topic, batch(b"c"), version=version, acks=acks) == 2
     assert stored(client, topic) == [b"a", b"b", b"c"]
+
+
+def _in_several_turns(topic: str, partitions: int, acks: int) -> ProduceRequest:
+    large = batch(bytes(350_000))  # as the key too
+    named = [PartitionProduceData(index, large) for index in range(partitions)]
+    return ProduceRequest(None, acks, 60_000, [TopicProduceData(topic, partition_data=named)])
+
+
+def test_a_large_request_is_not_overtaken(client: RawClient, topic: str) -> None:
+    """Its batches are stored in several turns of the event loop."""
+    create_topic(client, topic, 8)
+    client.send(_in_several_turns(topic, 8, -1), 12)
+    client.send(produce_request(topic, batch(b"next"), partition=7), 12)
+    large, small = client.receive(), client.receive()
+    answers = large.responses[0].partition_responses
+    assert [(each.index, each.error_code, each.base_offset) for each in answers] == [
+        (index, 0, 0) for index in range(8)
+    ]
+    (answer,) = small.responses[0].partition_responses
+    assert (answer.error_code, answer.base_offset) == (0, 1)
+
+
+def test_a_large_request_is_stored_though_the_client_has_gone(
+    client: RawClient, topic: str
+) -> None:
+    create_topic(client, topic, 8)
+    with RawClient(*client.socket.getpeername()[:2]) as gone:
+        gone.send(_in_several_turns(topic, 8, 0), 12)
+    last = ListOffsetsRequest(topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(7, -1, -1)])])
+    wait_until(
+        lambda: client.ask(last).topics[0].partitions[0].offset == 1,
+        "the last batch was not stored",
+    )
 
 
 def test_by_topic_id(client: RawClient, topic: str) -> None:

@@ -89,6 +89,36 @@ def test_a_client_that_closes_its_side_gets_the_answers_of_later_turns(talk: Tal
     assert talk.transport.closed
 
 
+def test_nothing_overtakes_a_request_that_holds_the_connection(talk: Talk) -> None:
+    """Although both are requests that may overlap, and whatever else lets a connection go on."""
+    talk.send(request(b"?"), request(b"?hold"), request(b"b"))
+    assert talk.handled == [b"?", b"?hold"]
+    assert not talk.transport.reading
+    talk.answer(0, b"1")
+    talk.connection.pause_writing()
+    talk.connection.resume_writing()
+
+    async def be_muted() -> None:
+        talk.mute(10)
+        await asyncio.sleep(1)
+
+    talk.loop.run_until_complete(be_muted())
+    assert talk.handled == [b"?", b"?hold"]
+    assert not talk.transport.reading
+    talk.connection.release()
+    assert talk.handled == [b"?", b"?hold", b"b"]
+    assert talk.transport.reading
+    talk.answer(1, b"2")
+    assert talk.said == b"12b"
+
+
+def test_a_connection_that_is_lost_is_released_without_effect(talk: Talk) -> None:
+    talk.send(request(b"?hold"), request(b"b"))
+    talk.connection.connection_lost(None)
+    talk.connection.release()
+    assert talk.handled == [b"?hold"]
+
+
 def test_requests_behind_a_parked_one_wait_for_it(talk: Talk) -> None:
     talk.send(b"a", b"?", b"b", b"0", b"?", b"c")
     assert talk.handled == [b"a", b"?"]

@@ -8,7 +8,7 @@ event loop; a handful is done on the spot.
 import logging
 from asyncio import AbstractEventLoop, Future, Handle
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -31,9 +31,12 @@ from barnabas.wire.messages.metadata_records import (
     PartitionRecord,
     RegisterBrokerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 
 logger = logging.getLogger(__name__)
@@ -57,6 +60,8 @@ class Followers:
     acls_restored: Callable[[Iterable[Acl]], None]
     acl_changed: Callable[[Acl, bool], None]
     """A rule was added or, with False, removed."""
+    credentials_changed: Callable[[Collection[str] | None], None]
+    """Passwords of these users, or delegation tokens with these ids; None: any of them."""
     quotas_changed: Callable[[], None]
     client_metrics_changed: Callable[[], None]
     features_changed: Callable[[], None]
@@ -97,6 +102,7 @@ class MetadataFollower:
         self._flush_changed()
         self._followers.broker_reconfigured()
         self._followers.acls_restored(self._image.acls.by_id.values())
+        self._followers.credentials_changed(None)
         self._followers.quotas_changed()
         self._followers.client_metrics_changed()
         self._followers.features_changed()
@@ -151,12 +157,18 @@ class MetadataFollower:
         if removed:
             self._followers.topics_removed(removed)
         self._flush_changed()
+        self._credentials_changed(records)
         if quotas_changed:
             self._followers.quotas_changed()
         if brokers_changed:
             # This comes last: a new leader checks for brokers that are gone only once it leads.
             self._todo.append(self._brokers_changed)
         self._work()
+
+    def _credentials_changed(self, records: Iterable[MetadataRecord]) -> None:
+        names = set(_credentials_of(records))
+        if names:
+            self._followers.credentials_changed(names)
 
     def release(self) -> None:
         """The node is registered: from now on it applies metadata to its partitions."""
@@ -277,3 +289,13 @@ class MetadataFollower:
         while self._removals:
             for _ in self._removals.popleft():
                 pass
+
+
+def _credentials_of(records: Iterable[MetadataRecord]) -> Iterator[str]:
+    """The users whose passwords are changed, and the ids of delegation tokens that end."""
+    for record in records:
+        match record:
+            case UserScramCredentialRecord() | RemoveUserScramCredentialRecord():
+                yield record.name
+            case RemoveDelegationTokenRecord():
+                yield record.token_id

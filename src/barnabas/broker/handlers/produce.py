@@ -2,7 +2,8 @@
 
 A batch is stored as it came, unless `compression.type` says otherwise: then a thread compresses it
 first (`recompression`). A thread also checks compressed batches beyond what the event loop may
-decompress in one turn. A request that names a partition twice is refused, as in Kafka.
+decompress in one turn. Many batches of one request are stored in several turns. A request that
+names a partition twice is refused, as in Kafka.
 
 acks=0 gets no answer, and the connection is closed when something was refused, as there is no other
 way to report it; acks=1 is answered after the append; acks=all once the records are committed, and
@@ -14,6 +15,7 @@ coordinator (`transaction_verification`); other requests are handled meanwhile.
 """
 
 from asyncio import AbstractEventLoop, Future
+from collections import deque
 from functools import partial
 from typing import Any, Protocol
 
@@ -61,6 +63,13 @@ ACKS_ALL = -1
 _ABORTABLE_FROM = 11
 _ADDS_FROM = 12
 
+_Batch = tuple[Partition | None, PartitionProduceData, PartitionProduceResponse]
+
+_TURN_BYTES = 2 << 20
+"""Stored in one turn of the event loop: 10 ms at most, if all records or headers are tiny."""
+_BATCH_BYTES = 16 << 10
+"""A batch takes as long as so many bytes, however small it is."""
+
 Waiting = list[tuple[Partition, PartitionProduceResponse, int]]
 """What was stored where, and in which epoch of the leader."""
 
@@ -94,10 +103,11 @@ def handle(
             elif not 0 <= data.index < len(partitions):
                 answer.error_code = unknown
             else:
-                production.store(partitions[data.index], data, answer)
+                production.batches.append((partitions[data.index], data, answer))
         production.response.responses.append(
             TopicProduceResponse(topic.name, topic.topic_id, answers)
         )
+    production.store_some()
     return production.outcome()
 
 
@@ -146,6 +156,10 @@ class _Production:
 
     def __init__(self, node: Needs, request: ProduceRequest, context: RequestContext) -> None:
         self.response = ProduceResponse()
+        self.batches: deque[_Batch] = deque()
+        """Those that are still to be stored."""
+        self._is_split = False
+        """Whether they are stored in several turns of the event loop."""
         self._node = node
         self._request = request
         self._context = context
@@ -157,7 +171,28 @@ class _Production:
         """How many more single records the answer may name."""
         self._answered: Future[ProduceResponse | None] | None = None
 
-    def store(
+    def store_some(self) -> None:
+        """Store as much as may be stored in one turn, and the rest in the next.
+
+        Meanwhile the connection handles and reads nothing: later requests can't overtake this one,
+        and its batches stay in the receive buffer.
+        """
+        batches, spent = self.batches, 0
+        while batches and spent < _TURN_BYTES:
+            partition, data, answer = batches.popleft()
+            spent += _BATCH_BYTES + len(data.records or b"")
+            self._store(partition, data, answer)
+        if batches:
+            if not self._is_split:
+                self._is_split = True
+                self._waiting_batches += 1
+                self._context.connection.hold()
+            self._node.loop.call_soon(self.store_some)
+        elif self._is_split:
+            self._context.connection.release()
+            self._one_done()
+
+    def _store(
         self,
         partition: Partition | None,
         data: PartitionProduceData,

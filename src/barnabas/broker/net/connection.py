@@ -81,6 +81,7 @@ class Connection(BufferedProtocol):
         "_dispatch",
         "_frame_limit",
         "_held_since",
+        "_is_held",
         "_muting",
         "_reading",
         "_ready",
@@ -126,7 +127,10 @@ class Connection(BufferedProtocol):
         self._transport: Transport | None = None
         self._writable = True
         self._ready = True
-        """Whether requests may be handled: the client reads its answers, and is not muted."""
+        """Whether requests may be handled: the client reads its answers, and the connection is
+        neither muted nor held."""
+        self._is_held = False
+        """Whether a request is still being taken in, so that no later one may be handled."""
         self._muting: Muting | None = None
         """None if the connection was never muted."""
         self._held_since = 0.0
@@ -222,7 +226,7 @@ class Connection(BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._ready = self._muting is None or not self._muting.is_on
+        self._ready = self._may_handle
         self._connections.unread.forget(self)
         self.last_active = self._connections.now()
         if self._watchers:
@@ -319,8 +323,25 @@ class Connection(BufferedProtocol):
         self._ready = False
         self._set_reading(False)
 
+    def hold(self) -> None:
+        """Handle and read nothing more until `release`: the request that is handled now is taken in
+        over several turns, from the receive buffer, and later ones must not overtake it."""
+        self._is_held = True
+        self._ready = False
+        self._set_reading(False)
+
+    def release(self) -> None:
+        self._is_held = False
+        if self._transport is not None:
+            self._unmute()
+
+    @property
+    def _may_handle(self) -> bool:
+        is_muted = self._muting is not None and self._muting.is_on
+        return self._writable and not self._is_held and not is_muted
+
     def _unmute(self) -> None:
-        self._ready = self._writable
+        self._ready = self._may_handle
         self.last_active = self._connections.now()
         self._handle_frames()
         if self._counted:

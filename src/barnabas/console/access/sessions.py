@@ -24,11 +24,14 @@ COOKIE = "barnabas_console"
 IDLE_S = 8 * 3600
 LIFETIME_S = 12 * 3600
 """However much it is used: a page that is open asks every few seconds."""
-_RECHECK_S = 300.0
-"""How often a user's credentials are tried again."""
+_RECHECK_S = 10.0
+"""How often the credentials of a session that is used are tried again: much of what a page shows
+was found out before, so the cluster is not asked for it."""
+_RECHECK_UNUSED_S = 300.0
+_CHECKED_TOGETHER = 8
 _MAX_SESSIONS = 200
 _MAX_OF_USER = 20
-_UPKEEP_S = 60.0
+_UPKEEP_S = 5.0
 _PROTOCOL = "security.protocol"
 _OWN = ("sasl.", "https.")
 """Settings by which the console signs in itself: no user may get a part of them."""
@@ -50,6 +53,12 @@ class Session:
         """Whether it was not used for long, or began long ago."""
         now = monotonic()
         return now - self.used_at > IDLE_S or now - self.began_at > LIFETIME_S
+
+    @property
+    def is_due(self) -> bool:
+        """Whether its credentials should be tried again."""
+        was_used = self.used_at >= self.checked_at
+        return monotonic() - self.checked_at >= (_RECHECK_S if was_used else _RECHECK_UNUSED_S)
 
 
 class Sessions:
@@ -150,13 +159,20 @@ class Sessions:
             return max(by_user.values(), key=len)[:1]
         return []
 
+    async def end(self, session: Session) -> None:
+        """The cluster has refused its credentials."""
+        await self._end([key for key, each in self._by_key.items() if each is session])
+
     async def _end_revoked(self) -> None:
         """End sessions whose credentials the cluster takes no longer, as of a changed password."""
-        for key, session in list(self._by_key.items()):
-            if monotonic() - session.checked_at >= _RECHECK_S:
-                session.checked_at = monotonic()
-                if not await session.cluster.is_signed_in():
-                    await self._end([key])
+        due = [each for each in self._by_key.values() if each.is_due]
+        for first in range(0, len(due), _CHECKED_TOGETHER):
+            await asyncio.gather(*map(self._check, due[first : first + _CHECKED_TOGETHER]))
+
+    async def _check(self, session: Session) -> None:
+        session.checked_at = monotonic()
+        if not await session.cluster.is_signed_in():
+            await self.end(session)
 
     async def _end(self, keys: Iterable[str]) -> None:
         ended = [self._by_key.pop(key) for key in keys if key in self._by_key]

@@ -21,7 +21,9 @@ class ServerExchange(Protocol):
     expires_ms: int | None
     """When what the client signed in with expires, since 1970; None if it does not."""
     is_by_token: bool
-    """Whether it has signed in with a delegation token of `user`."""
+    """Whether it has signed in with a delegation token of `user`, whose id it has claimed."""
+    credential: object
+    """What the password was checked against, if it can be changed while the node runs."""
 
     def step(self, message: bytes) -> bytes:
         """The answer to a message of the client. Raises `SaslError`."""

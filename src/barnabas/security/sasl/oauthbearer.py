@@ -37,6 +37,7 @@ class OauthServer:
         self.claimed: str | None = None
         self.expires_ms: int | None = None
         self.is_by_token = False
+        self.credential: object = None
 
     def step(self, message: bytes) -> bytes:
         if self._refused is not None:

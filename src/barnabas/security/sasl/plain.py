@@ -23,6 +23,7 @@ class PlainServer:
         self.claimed: str | None = None
         self.expires_ms: int | None = None
         self.is_by_token = False
+        self.credential: object = None
 
     def step(self, message: bytes) -> bytes:
         try:

@@ -52,6 +52,7 @@ class ScramServer:
         self.claimed: str | None = None
         self.expires_ms: int | None = None
         self.is_by_token = False
+        self.credential: object = None
 
     def step(self, message: bytes) -> bytes:
         if self._is_over:
@@ -91,6 +92,7 @@ class ScramServer:
             raise SaslError(_INVALID)
         if self._token is None:
             self.user = first.user
+            self.credential = credential
         elif self._token.owner is None:
             raise SaslError(_INVALID)
         else:

@@ -22,6 +22,7 @@ from barnabas.broker.net.sign_in.jwks import Jwks
 from barnabas.broker.net.sign_in.listener_sasl import ListenerSasl
 from barnabas.broker.net.sign_in.listener_tokens import ListenerTokens
 from barnabas.broker.net.sign_in.state import SignIn
+from barnabas.broker.net.sign_in.withdrawn_credentials import is_current
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.metadata.image import MetadataImage
@@ -164,12 +165,15 @@ class SignIns:
             return answer, 0
         if sign_in.is_complete and exchange.user != sign_in.user:
             raise SaslError("another user than before")
+        sign_in.user = exchange.user
+        sign_in.token_id = exchange.claimed if exchange.is_by_token else None
+        sign_in.credential = exchange.credential
+        if not is_current(self._image, sign_in):
+            raise SaslError("the password was changed, or the user removed, during the sign-in")
         sign_in.exchange = None
         sign_in.is_raw = False
         sign_in.is_complete = True
         sign_in.is_expired = False
-        sign_in.user = exchange.user
-        sign_in.is_by_token = exchange.is_by_token
         connection.principal = Principal(USER, exchange.user)
         return answer, self._begin_session(connection, sign_in, exchange.expires_ms)
 

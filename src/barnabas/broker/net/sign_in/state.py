@@ -9,15 +9,16 @@ class SignIn:
     """Begins with a handshake that chooses a mechanism. A session that ends begins again."""
 
     __slots__ = (
+        "credential",
         "exchange",
         "expiry",
-        "is_by_token",
         "is_complete",
         "is_expired",
         "is_of_node",
         "is_raw",
         "max_request_bytes",
         "mechanism",
+        "token_id",
         "user",
     )
 
@@ -32,13 +33,20 @@ class SignIn:
         self.is_of_node = False
         """Whether a node has begun to prove itself instead."""
         self.is_complete = False
-        self.is_by_token = False
-        """Whether the client has signed in with a delegation token."""
+        self.token_id: str | None = None
+        """The delegation token that the client has signed in with."""
+        self.credential: object = None
+        """What its password was checked against, if it can be changed while the node runs."""
         self.is_expired = False
         """Whether the session has ended: the client has to sign in again."""
         self.user: str | None = None
         self.expiry: TimerHandle | None = None
         """Ends the session; None if it does not end."""
+
+    @property
+    def is_by_token(self) -> bool:
+        """Whether the client has signed in with a delegation token."""
+        return self.token_id is not None
 
     def end(self) -> None:
         """The connection is lost."""
