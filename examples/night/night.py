@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import barnabas
+from barnabas.errors import BarnabasError
 from examples.night.services import Services
 
 NODE_DOWN_S = 2.0
@@ -108,7 +109,7 @@ class Readers:
         """A plain consumer raises after half a minute without a leader, and can go on after it."""
         try:
             return self._consumer.poll(0.1)
-        except barnabas.BarnabasError as error:
+        except BarnabasError as error:
             if not error.retriable:
                 raise
             return []

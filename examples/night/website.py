@@ -5,6 +5,7 @@ import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import barnabas
+from barnabas.errors import BarnabasError
 from examples.night.settings import SECURITY, SERVERS
 
 
@@ -16,7 +17,7 @@ class Website(BaseHTTPRequestHandler):
         try:
             order = json.loads(body)
             self.producer.send("orders", body, key=order["customer"].encode()).result()
-        except barnabas.BarnabasError as error:
+        except BarnabasError as error:
             self.send_error(503, str(error)[:200])
             return
         self.send_response(202)
