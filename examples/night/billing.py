@@ -1,6 +1,7 @@
 """Orders to payments, exactly once: `barnabas app run examples.night.billing:app --workers 2`."""
 
 import barnabas
+from barnabas.errors import GiveUp
 from examples.night.settings import SECURITY, SERVERS, Order, Payment
 
 app = barnabas.App(SERVERS, title="billing", security=SECURITY)
@@ -18,7 +19,7 @@ failed: set[str] = set()
 )
 async def bill(order: Order) -> Payment:
     if order.customer == "nobody":
-        raise barnabas.GiveUp("no such customer")
+        raise GiveUp("no such customer")
     if order.cents % 10 == 7 and order.id not in failed:
         failed.add(order.id)
         raise ConnectionError("the bank is closed for a moment")
