@@ -1,63 +1,30 @@
-"""Delayed and scheduled delivery: a job for later is put into its queue when it is due.
+"""Delayed and scheduled delivery: jobs that workers get after a while, or at a certain time.
 
     barnabas server &
     python examples/delayed_delivery.py [BOOTSTRAP]
 
-Jobs for later are records of a topic, with the time in a header. The scheduler reads them, keeps
-those that are not due yet in a heap, and marks each as done when it has sent it on.
+Until they are due, jobs are records of the topic jobs.delayed. Workers move them from there to the
+topic of the jobs, so a job for later is lost with no process.
 """
 
 import argparse
-import heapq
-import threading
-import time
+from datetime import UTC, datetime, timedelta
 
-from barnabas import Admin, Consumer, Message, Producer, Queue
-
-JOBS = {"in a moment": 0.5, "at once": 0.0, "in a while": 1.0}
-
-
-def put_later(producer: Producer, job: str, delay_s: float) -> None:
-    due = time.time() + delay_s
-    producer.send("jobs-later", job, headers=[("due", str(due).encode())])
-
-
-def schedule(bootstrap: str, stop: threading.Event) -> None:
-    waiting: list[tuple[float, int, int, Message]] = []
-    with (
-        Consumer(bootstrap, "jobs-later", group="scheduler", commit="done") as later,
-        Producer(bootstrap, linger_ms=0) as producer,
-    ):
-        while not stop.is_set():
-            for job in later.poll(timeout_s=0.05):
-                due = float(dict(job.headers)["due"] or 0)
-                heapq.heappush(waiting, (due, job.partition, job.offset, job))
-            while waiting and waiting[0][0] <= time.time():
-                job = heapq.heappop(waiting)[-1]
-                producer.send("jobs", job.value, job.key).result()
-                later.done(job)  # a scheduler that dies before this sends it again
+from barnabas import Admin, Queue
 
 
 def main(bootstrap: str) -> None:
     with Admin(bootstrap) as admin:
-        admin.create_topic("jobs-later", exist_ok=True)
         admin.create_topic("jobs", exist_ok=True)
-    stop = threading.Event()
-    scheduler = threading.Thread(target=schedule, args=(bootstrap, stop))
-    scheduler.start()
-    with (
-        Producer(bootstrap, value_format="str") as producer,
-        Queue(bootstrap, "jobs", group="workers", value_format="str") as jobs,
-    ):
-        for name, delay_s in JOBS.items():
-            put_later(producer, name, delay_s)
-        left = len(JOBS)
+    with Queue(bootstrap, "jobs", group="workers", value_format="str") as jobs:
+        jobs.put("in a while", delay="3s")
+        jobs.put("in a moment", at=datetime.now(UTC) + timedelta(seconds=1))
+        jobs.put("at once")
+        left = 3
         while left and (job := jobs.get(timeout_s=30)) is not None:
             print("due:", job.value)
             job.accept()
             left -= 1
-    stop.set()
-    scheduler.join()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, cast
 
 import pytest
@@ -394,3 +395,27 @@ def test_a_value_of_another_type_is_refused_with_the_option(
 ) -> None:
     with pytest.raises(InvalidArgument, match=said):
         App().handler("orders", group="g", **options)(lambda order: None)
+
+
+def test_a_record_is_handled_when_it_is_due() -> None:
+    app = App()
+    handled: list[bytes] = []
+
+    @app.handler("orders", group="billing")
+    async def bill(order: bytes) -> None:
+        handled.append(order)
+        if order == b"first":
+            await app.send("orders", b"later", delay="1h")
+            await app.send("orders", b"at", at=datetime(2026, 1, 1, 0, 30, tzinfo=UTC))
+            await app.send("orders", b"over", at=datetime(2025, 1, 1, tzinfo=UTC))
+
+    with app.test() as run:
+        run.send("orders", b"first")
+        assert handled == [b"first", b"over"]
+        assert [each.value for each in run.records("orders.delayed")] == [b"later", b"at"]
+        run.advance("29m")
+        assert handled == [b"first", b"over"]
+        run.advance("1m")
+        assert handled == [b"first", b"over", b"at"]
+        run.advance("30m")
+        assert handled == [b"first", b"over", b"at", b"later"]

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from time import monotonic
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,9 @@ from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.consumer.consumer_options import IsolationName
+from barnabas.client.delays.delayed_record import due_ms_of
+from barnabas.client.delays.delayed_sends import DelayedSends, now_ms
+from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
 from barnabas.client.share.queue_message import QueueMessage
@@ -121,6 +125,9 @@ class Queue(Client):
             security=security,
             producer=self._producer,
         )
+        self._delays = DelayedSends(
+            self._core.cluster, self._producer.send, self._core.look_for_delayed
+        )
         self._current: set[QueueMessage] = set()
         super().__init__(self._core)
 
@@ -133,11 +140,17 @@ class Queue(Client):
         *,
         headers: Sequence[Header] = (),
         timestamp_ms: int | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
     ) -> Sent:
         """Queue a record for the topic, and return an object to wait for its delivery.
 
         It is sent at once. For many records, a `Producer` is faster. Leaving the block waits until
         all are delivered.
+
+        With a `delay`, such as "10m", a timedelta or seconds, or at a time, workers get it then and
+        not before. Until then it is in the topic TOPIC.delayed, which is created with the first.
+        Its timestamp is the time when it was moved to the topic.
         """
         if len(self._topics) != 1:
             raise InvalidArgument("this queue reads several topics: use a Producer to send")
@@ -145,6 +158,11 @@ class Queue(Client):
             value = self._encode_value(value)
         if self._encode_key is not None:
             key = self._encode_key(key)
+        due_ms = due_ms_of(delay, at, now_ms())
+        if due_ms is not None:
+            if timestamp_ms is not None:
+                raise InvalidArgument("a delayed record has the timestamp of its delivery")
+            return await self._wait(self._delays.send(self._topics[0], value, key, headers, due_ms))
         return await self._wait(
             self._producer.send(self._topics[0], value, key, headers, None, timestamp_ms)
         )

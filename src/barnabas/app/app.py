@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from barnabas.app.asgi import AppLifespan, Asgi
 from barnabas.app.clock import SystemClock
 from barnabas.app.cluster_connections import ClusterConnections
-from barnabas.app.durations import Duration, seconds
 from barnabas.app.handler import FailureName, Handler, Middleware
 from barnabas.app.retry_policy import BackoffChoice, retry_policy
 from barnabas.app.runners.whole_topic import Offsets
@@ -21,6 +20,7 @@ from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.durations import Duration, seconds
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.errors import InvalidArgument
@@ -299,18 +299,23 @@ class App:
         key: str | bytes | None = None,
         *,
         headers: Sequence[Header] = (),
+        delay: Duration | None = None,
+        at: datetime | None = None,
     ) -> Delivery:
         """Send a record from a timer, a web endpoint or the lifespan; returns when it is stored.
 
         The value is encoded according to its type. Results sent with `produces` belong to the
         handled record (and to its transaction with `exactly_once`); records sent here do not.
+
+        With a `delay`, such as "10m", or at a time, the record is in the topic then and not before.
+        Until then it is in the topic TOPIC.delayed, and so is what this returns.
         """
         if self._running is None:
             raise InvalidArgument(
                 "the application is not running: send while it is, in a handler, a timer, or "
                 "`async with app.started()`"
             )
-        return await self._running.send(topic, value, key, headers)
+        return await self._running.send(topic, value, key, headers, delay, at)
 
     async def until_handled(self, handler: str, record: Delivery | Message) -> None:
         """Wait until a handler without a group has handled a record.

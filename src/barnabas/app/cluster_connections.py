@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
+<<<<<<< HEAD
 from barnabas.app.ports import Jobs, Revoke, Sink, Source
 from barnabas.client.admin.transactions import fence_abandoned
+=======
+from barnabas.app.delayed_records import DelayedRecords
+from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
+from barnabas.client.admin.abandoned_transactions import fence_abandoned
+>>>>>>> main
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
@@ -110,6 +116,11 @@ class ClusterConnections:
         )
         async with cluster:
             pass
+
+    def delayed(self, topics: Sequence[str]) -> Delayed:
+        return DelayedRecords(
+            self.bootstrap_servers, topics, client_id=self.client_id, security=self.security
+        )
 
     async def check_rights(self, rights: Sequence[Right]) -> None:
         """What is denied at the start would be denied at the first record.

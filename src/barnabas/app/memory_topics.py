@@ -10,8 +10,10 @@ from itertools import count
 from typing import Any, cast
 
 from barnabas.app.memory_jobs import MemoryJobs
-from barnabas.app.ports import Jobs, Sink, Source
+from barnabas.app.ports import Delayed, Jobs, Sink, Source
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.delays.delayed_record import with_due
+from barnabas.client.delays.delayed_topic import delayed_topic
 from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
@@ -105,6 +107,9 @@ class MemoryTopics:
 
     async def reach(self) -> None:
         """It is always there."""
+
+    def delayed(self, _topics: Sequence[str]) -> Delayed:
+        return MemoryDelayed(self)
 
     async def check_rights(self, _rights: Sequence[Right]) -> None:
         """Everything is allowed."""
@@ -210,6 +215,45 @@ class MemorySource:
 
     async def close(self) -> None:
         """There is nothing to leave."""
+
+
+class MemoryDelayed:
+    """Puts records when the clock has been moved to their time."""
+
+    def __init__(self, topics: MemoryTopics) -> None:
+        self._topics = topics
+        self._waiting: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Each is moved by a task of its own."""
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Sequence[Header],
+        due_ms: int,
+    ) -> Delivery:
+        left_s = (due_ms - self._topics.clock.now_ms) / 1000
+        if left_s <= 0:
+            return await self._topics.append(topic, value, key, headers)
+
+        async def move() -> None:
+            await self._topics.clock.sleep(left_s)
+            self._topics.append(topic, value, key, headers)
+
+        task = asyncio.ensure_future(move())
+        self._waiting.add(task)
+        task.add_done_callback(self._waiting.discard)
+        return await self._topics.append(
+            delayed_topic(topic), value, key, with_due(headers, due_ms)
+        )
+
+    async def close(self) -> None:
+        for task in list(self._waiting):
+            task.cancel()
+        await asyncio.gather(*self._waiting, return_exceptions=True)
 
 
 class MemorySink:

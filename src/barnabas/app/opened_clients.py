@@ -1,7 +1,7 @@
 """What a running application has opened, and closes again: clients, and threads for functions."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.app.dependencies import RunSync
 from barnabas.app.handler import Handler
-from barnabas.app.ports import Connections, Jobs, Sink, Source
+from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.errors import BarnabasError
 
 HANDLER_THREADS = "barnabas-app-"
@@ -34,6 +34,7 @@ class OpenedClients:
         self._sources: list[Source] = []
         self._sinks: list[Sink] = []
         self._queues: list[Jobs] = []
+        self._delayed: list[Delayed] = []
         self._executors: list[ThreadPoolExecutor] = []
 
     def keep_source(self, source: Source) -> None:
@@ -53,6 +54,11 @@ class OpenedClients:
             )
         self._sinks.append(sink)
         return sink
+
+    def delayed(self, topics: Sequence[str]) -> Delayed:
+        """What moves the delayed records of topics."""
+        self._delayed.append(self._connections.delayed(topics))
+        return self._delayed[-1]
 
     async def drop_sink(self, sink: Sink) -> None:
         """Close a producer that another one replaces: what it has not sent is made again."""
@@ -88,7 +94,8 @@ class OpenedClients:
     async def close(self) -> list[BarnabasError]:
         """Close all; returns what went wrong."""
         failures = []
-        clients: list[Sink | Source | Jobs] = [*self._queues, *self._sources, *self._sinks]
+        clients: list[Sink | Source | Jobs | Delayed] = [*self._queues, *self._sources]
+        clients += [*self._delayed, *self._sinks]
         for client in clients:
             try:
                 await client.close()

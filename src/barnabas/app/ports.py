@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.offsets.offset_spec import Where
+from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
 from barnabas.records.message import Message
 from barnabas.records.record import Header
@@ -105,6 +106,26 @@ class Jobs(Protocol):
     async def close(self) -> None: ...
 
 
+class Delayed(Protocol):
+    """Records for later."""
+
+    async def start(self) -> None:
+        """Begin to move those of the topics that it was made for."""
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Sequence[Header],
+        due_ms: int,
+        /,
+    ) -> Delivery:
+        """Store a record that is in its topic when it is due."""
+
+    async def close(self) -> None: ...
+
+
 Revoke = Callable[[list[TopicPartition]], Any]
 
 
@@ -134,6 +155,9 @@ class Connections(Protocol):
 
     async def reach(self) -> None:
         """Raise if there is no cluster to speak to."""
+
+    def delayed(self, topics: Sequence[str], /) -> Delayed:
+        """What moves the delayed records of these topics, and puts more."""
 
     async def check_rights(self, rights: Sequence[Right], /) -> None:
         """Raise `NotAuthorized` if brokers deny one of them that is not optional."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from barnabas.app.durations import Duration, seconds, short
 from barnabas.backoff import Backoff
+from barnabas.client.durations import Duration, seconds, short
 from barnabas.errors import InvalidArgument
 
 BackoffChoice: TypeAlias = Literal["exponential"] | Duration | Sequence[Duration]

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from time import monotonic
@@ -20,7 +21,7 @@ from barnabas.app.handler import Handler
 from barnabas.app.opened_clients import OpenedClients
 from barnabas.app.outgoing import encode_anything
 from barnabas.app.patience import Patience
-from barnabas.app.ports import Connections, Jobs, Sink, Source
+from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.app.rights import rights_of
 from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.runners.record_runner import RecordRunner
@@ -29,6 +30,8 @@ from barnabas.app.runners.rounds import RoundRunner
 from barnabas.app.runners.share_runner import ShareRunner
 from barnabas.app.runners.whole_topic import WholeTopic
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.delays.delayed_record import due_ms_of
+from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.record import Header
@@ -66,6 +69,7 @@ class Running:
         self._whole: list[WholeTopic] = []
         self._whole_tasks: set[asyncio.Task[None]] = set()
         self._sink: Sink | None = None
+        self._delayed: Delayed | None = None
         self._resolver = Resolver(app.dependency_overrides, self._opened.run_sync(None))
         self.runners: dict[str, list[tuple[Runner, Source | None]]] = {}
         """With what they read from; members of share groups have no partitions."""
@@ -94,6 +98,11 @@ class Running:
         for handler in handlers:
             if handler.group is not None:
                 await self._start(handler)
+        # A share group's queue moves its own.
+        moved = {each: None for one in handlers if not one.share for each in one.topics}
+        if moved:
+            self._delayed = self._opened.delayed(tuple(moved))
+            await self._delayed.start()
         if self._app.runs_timers:
             self._timers = [
                 asyncio.ensure_future(each.run(self._clock, in_threads=self._in_threads))
@@ -131,12 +140,23 @@ class Running:
             raise self.failure() or InvalidArgument("the application was stopped")
 
     async def send(
-        self, topic: str, value: Any, key: str | bytes | None, headers: Sequence[Header]
+        self,
+        topic: str,
+        value: Any,
+        key: str | bytes | None,
+        headers: Sequence[Header],
+        delay: Duration | None = None,
+        at: datetime | None = None,
     ) -> Delivery:
         """Send a record that belongs to none of a handler; returns when it is stored."""
         if self._sink is None:
             self._sink = self._opened.sink()
         data = key.encode() if isinstance(key, str) else key
+        due_ms = due_ms_of(delay, at, self._clock.time_ms())
+        if due_ms is not None:
+            if self._delayed is None:
+                self._delayed = self._opened.delayed(())
+            return await self._delayed.send(topic, encode_anything(value), data, headers, due_ms)
         sent = await self._sink.send(topic, encode_anything(value), data, headers=headers)
         delivery: Delivery = await sent
         return delivery

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from barnabas.app.durations import Duration, seconds
 from barnabas.app.memory_topics import MemoryTopics, TestClock
 from barnabas.app.outgoing import encode_anything
 from barnabas.app.running import Running
+from barnabas.client.durations import Duration, seconds
 from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.errors import InvalidArgument
 from barnabas.formats import choose, decoder

@@ -475,7 +475,9 @@ class Node:
         """Let coordinators forget topics before a request can be about new ones of their names."""
         names = {topic.topic_id: topic.name for topic in topics}
         self.groups.topics_deleted(names)
-        self.transactions.topics_deleted(set(names.values()))
+        # Where there is a new topic of that name already, a marker may be for that one. One that
+        # it does not need does no harm.
+        self.transactions.topics_deleted(set(names.values()).difference(self.image.topics))
         self.share_coordinator.topics_deleted(names.keys())
 
     def _topic_removed(self, topic: TopicImage) -> Iterator[int]:

@@ -342,7 +342,7 @@ class GroupShard:
         for group in self._groups:
             deletion.forget_topics(group, names, topic_ids, decision)
             if isinstance(group, ShareGroup):
-                self.share.topics_deleted(group, names, decision)
+                self.share.topics_deleted(group, names, topic_ids, decision)
         return decision
 
     def __iter__(self) -> Iterator[Group]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from barnabas.app.arguments import Takes
 from barnabas.app.documentation.schemas import Schemas
-from barnabas.app.durations import short
 from barnabas.app.outgoing import Outgoing
+from barnabas.client.durations import short
 
 if TYPE_CHECKING:
     from barnabas.app.app import App

@@ -15,6 +15,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.environment import RETRY
 from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.consumer.new_topics import NewTopics
+from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
@@ -67,6 +68,7 @@ class QueueCore:
         retries: RetryPolicy | None = None,
         dead_letters: DeadLetters | None = None,
         producer: ProducerCore | None = None,
+        movers: DelayedMovers | None = None,
     ) -> None:
         self.cluster = cluster
         self.group_id = group_id
@@ -85,6 +87,7 @@ class QueueCore:
         self.retries = retries or RetryPolicy()
         self._dead_letters = dead_letters
         self._producer = producer
+        self._movers = movers
         self._monotonic = cluster.environment.monotonic
         self._buffer: deque[QueueMessage] = deque()
         self._waiting = 0
@@ -151,6 +154,11 @@ class QueueCore:
         """Go on."""
         self.is_paused = False
         self._call_soon(self._wake_all)
+
+    def look_for_delayed(self) -> None:
+        """There are delayed records now, perhaps the first ones. In the core's thread."""
+        if self._movers is not None:
+            self._movers.look()
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         if self._loop is not None:
@@ -219,6 +227,8 @@ class QueueCore:
             self._tasks.start(self._join())
             self._tasks.start(self._assignment.run())
             self._tasks.start(self._locks.run())
+            if self._movers is not None:
+                self._tasks.start(self._movers.run(self.cluster, self._tasks.start))
 
     async def _join(self) -> None:
         """For as long as it takes, unless a person has to decide."""

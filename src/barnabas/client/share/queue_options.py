@@ -8,6 +8,7 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
 from barnabas.client.consumer.consumer_options import IsolationName
+from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.share.dead_letters import DeadLetters
@@ -85,6 +86,7 @@ def core_of(
         retries=RetryPolicy(_pauses_of(retry_delay_s), max_deliveries),
         dead_letters=None if dead_letters is None else DeadLetters(dead_letters, producer, cluster),
         producer=producer,
+        movers=DelayedMovers(bootstrap_servers, topics, client_id=client_id, security=security),
     )
     core.close_timeout_s = close_timeout_s
     core.decode_key = _decoder(key_format, "key_format")

@@ -1,0 +1,59 @@
+"""Starts a mover for each topic of a client that has delayed records.
+
+Most topics have none: there is no companion then, and no group to join.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from barnabas.client.connect.address import BootstrapServers
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.delays.delayed_topic import delayed_topic
+from barnabas.client.delays.mover import DelayedMover
+from barnabas.errors import BarnabasError
+
+_LOOK_S = 5.0
+
+Start = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class DelayedMovers:
+    """Of one client."""
+
+    def __init__(
+        self,
+        bootstrap_servers: BootstrapServers,
+        topics: Iterable[str],
+        *,
+        client_id: str,
+        security: Mapping[str, SecurityValue] | None,
+    ) -> None:
+        self._missing = {
+            delayed_topic(topic): DelayedMover(
+                bootstrap_servers, topic, client_id=client_id, security=security
+            )
+            for topic in dict.fromkeys(topics)
+        }
+        self._wake = asyncio.Event()
+
+    def look(self) -> None:
+        """A companion has been seen: look now."""
+        self._wake.set()
+
+    async def run(self, cluster: ClusterClient, start: Start) -> None:
+        """Look for companions until all are there; `start` runs what moves their records.
+
+        Brokers that can't be reached are asked again the next time.
+        """
+        while self._missing:
+            with suppress(BarnabasError):
+                found = await cluster.refresh(self._missing)
+                for name in [each for each in self._missing if not found[each].error_code]:
+                    start(self._missing.pop(name).run())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_S):
+                    await self._wake.wait()
+            self._wake.clear()
