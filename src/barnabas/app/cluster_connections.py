@@ -6,14 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
-<<<<<<< HEAD
-from barnabas.app.ports import Jobs, Revoke, Sink, Source
-from barnabas.client.admin.transactions import fence_abandoned
-=======
 from barnabas.app.delayed_records import DelayedRecords
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
-from barnabas.client.admin.abandoned_transactions import fence_abandoned
->>>>>>> main
+from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
