@@ -12,7 +12,7 @@ TOOLS_VENV := .venv-tools
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock demo test test-all console-test sim soak fuzz chaos check fix codecs sync docs screenshots site bench wheels sbom audit matrix ops clean
+.PHONY: help setup lock demo test test-all console-test sim night soak fuzz chaos check fix codecs sync docs screenshots site bench wheels sbom audit matrix ops clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ fuzz: $(STAMP) ## Send many more hostile frames than make test (about five minut
 chaos: $(STAMP) ## Cause all faults at once in a cluster of five real nodes, for MINUTES=5, by SEED=1
 	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
 	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
+
+night: $(STAMP) ## Kill parts of a small shop under load for MINUTES=15, by SEED=1: nothing may be lost or doubled
+	$(BIN)/python -m examples.night --minutes $(or $(MINUTES),15) --seed $(or $(SEED),1)
 
 check: $(STAMP) $(TOOLS_VENV)/.installed ## Lint, type-check, check imports, generated files and, where it can, dependencies
 	$(BIN)/ruff check .

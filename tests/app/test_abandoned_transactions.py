@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import barnabas
-from barnabas.client.admin.abandoned_transactions import is_abandoned
-from barnabas.client.admin.transactions import list_transactions
+from barnabas.client.admin.transactions import is_abandoned, list_transactions
 from barnabas.client.connect.cluster_client import ClusterClient
 from tests.support.wait import wait_until, wait_until_async
 

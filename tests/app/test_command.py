@@ -110,6 +110,22 @@ def test_two_workers_share_the_work_and_end_cleanly(
     assert {"partition", "offset", "time", "level"} <= given_up.keys()
 
 
+def test_workers_of_a_killed_supervisor_end(
+    app_broker: barnabas.Cluster, topic: str, tmp_path: Path, port: int
+) -> None:
+    servers = app_broker.bootstrap_servers
+    app_broker.create_topic(f"{topic}-out")
+    (tmp_path / "service.py").write_text(SOURCE.format(topic=topic))
+    arguments = ["service:app", "--workers", "2", "--http", f"127.0.0.1:{port}", "-b", servers]
+    process = command(tmp_path, *arguments)
+    try:
+        for each in (port, port + 1):
+            wait_until(lambda each=each: fetch(each, "/readyz") == "ok\n" or process.poll())
+    finally:
+        process.kill()
+    ended(process)  # when no process has its output open any more
+
+
 def test_a_change_restarts_the_workers(
     app_broker: barnabas.Cluster, topic: str, tmp_path: Path
 ) -> None:

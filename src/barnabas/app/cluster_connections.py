@@ -8,7 +8,7 @@ from typing import Any, cast
 from barnabas import aio
 from barnabas.app.delayed_records import DelayedRecords
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
-from barnabas.client.admin.abandoned_transactions import fence_abandoned
+from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings

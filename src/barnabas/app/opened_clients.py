@@ -67,9 +67,8 @@ class OpenedClients:
 
     async def drop_source(self, source: Source | Jobs) -> None:
         """Close a consumer or a queue that another one replaces."""
-        for clients in (self._sources, self._queues):
-            if source in clients:
-                clients.remove(source)  # type: ignore[arg-type]  # it is of the type of its list
+        self._sources = [each for each in self._sources if each is not source]
+        self._queues = [each for each in self._queues if each is not source]
         await _close_soon(source)
 
     def executor(self, handler: Handler) -> ThreadPoolExecutor | None:

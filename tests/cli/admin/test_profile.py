@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.cli.admin.profile import _found_from_anywhere
 from tests.cli.conftest import Cli
 
 
@@ -51,6 +52,30 @@ def test_a_profile_is_changed_setting_by_setting(user: Cli) -> None:
     user.ok("profile", "set", "p", "-b", "a:1", "--set", "security.protocol=SSL")
     user.ok("profile", "set", "p", "-b", "b:2", "--unset", "security.protocol")
     assert user.json("profile", "show", "p")["settings"] == {"bootstrap.servers": "b:2"}
+
+
+def test_a_profile_is_made_from_the_properties_file_of_a_client(user: Cli, tmp_path: Path) -> None:
+    given = tmp_path / "client.properties"
+    given.write_text(
+        "bootstrap.servers=a:1\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        "sasl.username=ada\nsasl.password=secret\nacks=all\n"
+    )
+    user.ok("profile", "set", "p", "--from", str(given), "--set", "sasl.username=eve")
+    shown = user.json("profile", "show", "p")["settings"]
+    assert shown == {
+        "bootstrap.servers": "a:1",
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "eve",
+        "sasl.password": "(hidden)",
+    }
+    kept = tmp_path / ".config" / "barnabas" / "p.properties"
+    assert "sasl.password=secret" in kept.read_text()
+
+
+def test_the_paths_of_a_file_count_from_anywhere() -> None:
+    found = _found_from_anywhere({"ssl.ca.location": "ca.pem", "ssl.key.location": "/k.pem"})
+    assert found == {"ssl.ca.location": str(Path.cwd() / "ca.pem"), "ssl.key.location": "/k.pem"}
 
 
 @pytest.mark.parametrize(

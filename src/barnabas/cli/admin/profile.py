@@ -39,6 +39,10 @@ def set_(
         str | None,
         typer.Option("--bootstrap", "-b", metavar="HOST:PORT", help="Brokers, with commas."),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Properties file of a client to copy."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,15 +62,32 @@ def set_(
     profiles = Profiles(os.environ)
     path = profiles.path(name)
     before = read_properties(path, "profile") if path.exists() else {}
+    if source is not None:
+        before |= _found_from_anywhere(read_properties(source, "--from"))
     given = parse_pairs(settings or [], "--set")
     if bootstrap is not None:
         given[_BOOTSTRAP] = bootstrap
     new = {key: value for key, value in (before | given).items() if key not in (unset or ())}
     if _BOOTSTRAP not in new:
         raise UsageError(f"profile {name} has no brokers; give --bootstrap HOST:PORT")
+    if source is not None:
+        new = {key: value for key, value in new.items() if _is_of_profile(key)}
     _check(new)
     profiles.save(name, new)
     say(f"wrote {path}; `barnabas profile use {name}` makes commands use it")
+
+
+def _found_from_anywhere(settings: dict[str, str]) -> dict[str, str]:
+    """With the whole paths of certificates and keys, which count from where this command runs."""
+    return {
+        key: str(Path(value).absolute()) if key.endswith(".location") and value else value
+        for key, value in settings.items()
+    }
+
+
+def _is_of_profile(key: str) -> bool:
+    """Files of other clients have more in them, such as acks, which is not for commands."""
+    return key == _BOOTSTRAP or key.startswith(("security.", "ssl.", "sasl.", "https."))
 
 
 def _check(settings: dict[str, str]) -> None:

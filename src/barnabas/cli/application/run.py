@@ -1,7 +1,9 @@
 """`barnabas app run`."""
 
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +23,8 @@ Examples:
   barnabas app run orders:app --log-format json
 """
 WORKER = "BARNABAS_APP_WORKER"
+SUPERVISOR = "BARNABAS_APP_SUPERVISOR"
+_LOOK_EVERY_S = 0.5
 _MAX_PORT = 65_535
 _GRACE_S = 20.0  # as of `App.serve`
 _JOIN_S = 0.5
@@ -97,6 +101,9 @@ def _run_here(
     if config:
         app.security = ClientConfig(config).security_settings
     app.runs_timers = os.environ.get(WORKER, "0") == "0"
+    if SUPERVISOR in os.environ:
+        supervisor = int(os.environ[SUPERVISOR])
+        threading.Thread(target=_end_with, args=(supervisor,), daemon=True).start()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(app.serve(http=address, grace_s=grace_s))
     late = [each for each in threading.enumerate() if each.name.startswith(HANDLER_THREADS)]
@@ -108,6 +115,16 @@ def _run_here(
         sys.stdout.flush()
         os._exit(exit_codes.OK)
     return None
+
+
+def _end_with(supervisor: int) -> None:
+    """A supervisor that is killed leaves its workers behind: its successor has workers of its own.
+
+    They finish what they handle, as after SIGTERM.
+    """
+    while os.getppid() == supervisor:
+        time.sleep(_LOOK_EVERY_S)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from barnabas.backoff import Backoff
-from barnabas.cli.application.run import WORKER
+from barnabas.cli.application.run import SUPERVISOR, WORKER
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
 
@@ -90,7 +90,9 @@ class Workers:
             command += ["--http", f"{host}:{port + slot if port else 0}"]
         self._started[slot] = time.monotonic()
         self._processes[slot] = subprocess.Popen(  # noqa: S603 - this program itself
-            command, env={**os.environ, WORKER: str(slot)}, start_new_session=True
+            command,
+            env={**os.environ, WORKER: str(slot), SUPERVISOR: str(os.getpid())},
+            start_new_session=True,
         )
 
     def _stop(self) -> None:

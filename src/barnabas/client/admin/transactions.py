@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
+from barnabas.client.admin.groups import describe_group
 from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -14,6 +15,7 @@ from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 
 ANY_DURATION = -1
+_ONGOING = "Ongoing"  # and not being ended already
 _FENCING_TIMEOUT_MS = 60_000
 
 
@@ -125,3 +127,33 @@ async def fence_producer(cluster: ClusterClient, transactional_id: str) -> Produ
         return ProducerIdentity(response.producer_id, response.producer_epoch, transactional=True)
 
     return await cluster.retrying(attempt)
+
+
+def is_abandoned(transactional_id: str, prefix: str, members: Collection[str]) -> bool:
+    """Whether an id belongs to the prefix, and to none of the members of the group."""
+    return transactional_id.startswith(prefix) and not any(
+        transactional_id.endswith(f".{each}") for each in members
+    )
+
+
+async def fence_abandoned(cluster: ClusterClient, group_id: str, prefix: str) -> list[str]:
+    """Roll back the open transactions of producers that are no longer in the group.
+
+    For services that read as members of a group, and whose transactional ids end with the id of the
+    member: an open transaction without its member is nobody's, whatever its timeout. Returns the
+    ids. The group is asked after the transactions: an id in that list belongs to a
+    member that had joined by then, so one that is missing in the group has left it since, and
+    nothing that it still does can be committed there. Taking over the id of a producer that lives
+    costs it one transaction, and never doubles or loses a record.
+    """
+    listed = await list_transactions(cluster, states=[_ONGOING])
+    candidates = [
+        each.transactional_id for each in listed if each.transactional_id.startswith(prefix)
+    ]
+    if not candidates:
+        return []
+    members = {each.member_id for each in (await describe_group(cluster, group_id)).members}
+    abandoned = [each for each in candidates if is_abandoned(each, prefix, members)]
+    for each in abandoned:
+        await fence_producer(cluster, each)
+    return abandoned

@@ -1,0 +1,227 @@
+"""A night: orders come in all the time, and a part of the shop is killed again and again.
+
+In the morning every order that was accepted has one payment, or is a dead letter if its customer is
+nobody, and every payment has a mail. No hand helps: processes are restarted as systemd does, nodes
+too.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import barnabas
+from barnabas.errors import BarnabasError
+from examples.night.services import Services
+
+NODE_DOWN_S = 2.0
+
+
+@dataclass
+class Report:
+    """What happened."""
+
+    accepted: set[str] = field(default_factory=set)
+    uncertain: set[str] = field(default_factory=set)
+    """Orders without an answer: they may have been stored."""
+    kills: Counter[str] = field(default_factory=Counter)
+    payments: Counter[str] = field(default_factory=Counter)
+    letters: Counter[str] = field(default_factory=Counter)
+    mails: Counter[str] = field(default_factory=Counter)
+    longest_silence_s: float = 0.0
+    """Of the mails, since the last kill of a worker."""
+
+    @property
+    def lost(self) -> set[str]:
+        done = self.payments.keys() | self.letters.keys()
+        return (self.accepted - done) | (self.payments.keys() - self.mails.keys())
+
+    @property
+    def doubled(self) -> list[str]:
+        both = self.payments + self.letters
+        return [order for order, count in both.items() if count > 1]
+
+    @property
+    def text(self) -> str:
+        kills = ", ".join(f"{count} of {name}" for name, count in sorted(self.kills.items()))
+        return (
+            f"{len(self.accepted)} orders accepted ({len(self.uncertain)} without an answer), "
+            f"{len(self.payments)} payments, {len(self.letters)} dead letters, "
+            f"{len(self.mails)} mailed\nkills: {kills}\n"
+            f"{len(self.lost)} lost, {len(self.doubled)} doubled; longest silence of the mails "
+            f"after the last kill of a worker: {self.longest_silence_s:.1f} s"
+        )
+
+
+class Customers(threading.Thread):
+    """Send orders, one after the other."""
+
+    def __init__(self, port: int, report: Report, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._url = f"http://127.0.0.1:{port}/orders"
+        self._report = report
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        while not self.stopping.wait(0.02):
+            number += 1
+            order = f"{self.name}-{number}"
+            customer = "nobody" if number % 40 == 0 else f"c{number % 9}"
+            body = json.dumps({"id": order, "customer": customer, "cents": number}).encode()
+            try:
+                with urllib.request.urlopen(self._url, body, timeout=60):
+                    self._report.accepted.add(order)
+            except OSError as error:
+                if not isinstance(getattr(error, "reason", None), ConnectionRefusedError):
+                    self._report.uncertain.add(order)
+
+
+class Readers:
+    """Read what came of the orders."""
+
+    def __init__(self, servers: str, security: dict[str, str], report: Report) -> None:
+        self._report = report
+        self.mailed_at = time.monotonic()
+        self._consumer = barnabas.Consumer(
+            servers, ["payments", "orders-dead", "mails"], security=security
+        )
+
+    def read(self) -> None:
+        for message in self._poll():
+            if message.topic == "mails":
+                self._report.mails[message.value.decode()] += 1
+                self.mailed_at = time.monotonic()
+            elif message.topic == "payments":
+                self._report.payments[json.loads(message.value)["order"]] += 1
+            else:
+                self._report.letters[json.loads(message.value)["id"]] += 1
+
+    def _poll(self) -> "list[barnabas.Message[bytes, bytes]]":
+        """A plain consumer raises after half a minute without a leader, and can go on after it."""
+        try:
+            return self._consumer.poll(0.1)
+        except BarnabasError as error:
+            if not error.retriable:
+                raise
+            return []
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def children(pid: int) -> list[int]:
+    """Of a process, by Linux's list."""
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(each) for each in listed.stdout.split()]
+
+
+def kill_one(
+    cluster: barnabas.Cluster, services: Services, what: str, chance: random.Random
+) -> None:
+    if what == "node":
+        node = chance.choice(cluster.nodes)
+        cluster.kill(node)
+        time.sleep(chance.uniform(0, NODE_DOWN_S))
+        cluster.restart(node)
+        return
+    pid = services.processes[
+        "billing" if "billing" in what else f"mailing-{chance.choice('12')}"
+    ].pid
+    if what == "billing worker":
+        workers = children(pid)
+        if not workers:
+            return
+        pid = chance.choice(workers)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def night(
+    cluster: barnabas.Cluster, services: Services, port: int, seconds: float, seed: int
+) -> Report:
+    """Kill for so long, then let all orders be done."""
+    chance, report = random.Random(seed), Report()
+    readers = Readers(cluster.bootstrap_servers, cluster.security, report)
+    customers = [Customers(port, report, f"{seed}-{each}") for each in range(3)]
+    for each in customers:
+        each.start()
+    try:
+        _read_until(readers, lambda: len(report.mails) > 10)
+        dawn = time.monotonic() + seconds
+        killer = threading.Thread(
+            target=_kill_until, args=(dawn, cluster, services, chance, report), daemon=True
+        )
+        killer.start()
+        _read_until(readers, lambda: not killer.is_alive())
+        _silence_after_a_kill(cluster, services, readers, report, chance)
+        for each in customers:
+            each.stopping.set()
+        for each in customers:
+            each.join()
+        _read_until(readers, lambda: not report.lost)
+        time.sleep(1)  # what is doubled would come now
+        readers.read()
+    finally:
+        readers.close()
+    return report
+
+
+def _kill_until(
+    dawn: float,
+    cluster: barnabas.Cluster,
+    services: Services,
+    chance: random.Random,
+    report: Report,
+) -> None:
+    while time.monotonic() < dawn:
+        what = chance.choice(["node", "billing worker", "billing supervisor", "mailing worker"])
+        kill_one(cluster, services, what, chance)
+        report.kills[what] += 1
+        time.sleep(chance.uniform(0.5, 3))
+
+
+def _silence_after_a_kill(
+    cluster: barnabas.Cluster,
+    services: Services,
+    readers: Readers,
+    report: Report,
+    chance: random.Random,
+) -> None:
+    """The shop has recovered; a worker of the queue is killed while orders come in."""
+    _read_until(readers, lambda: not cluster_is_hurt(cluster))
+    count = len(report.mails)
+    _read_until(readers, lambda: len(report.mails) > count + 20)
+    kill_one(cluster, services, "mailing worker", chance)
+    report.kills["mailing worker"] += 1
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        before = readers.mailed_at
+        readers.read()
+        silence_s = max(readers.mailed_at, time.monotonic()) - before
+        report.longest_silence_s = max(report.longest_silence_s, silence_s)
+
+
+def cluster_is_hurt(cluster: barnabas.Cluster) -> bool:
+    return set(cluster.running) != set(cluster.nodes)
+
+
+LIMIT_S = 300.0
+
+
+def _read_until(readers: Readers, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return  # the report shows what is missing
+        readers.read()
