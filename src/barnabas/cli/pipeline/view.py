@@ -2,10 +2,11 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from barnabas.cli.base.output import log_line, print_json, print_line, print_table
 from barnabas.quantities import human_size
@@ -19,18 +20,22 @@ _LINES_INTERVAL_S = 5.0
 _STATE_STYLES = {"running": "green", "done": "green", "waiting": "yellow", "stopping": "yellow"}
 
 
-class View(Protocol):
+class View(ABC):
     """Shows pipelines while they run."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        """A view that has something open closes it here."""
+        return
 
+    @abstractmethod
     def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
         """Show their current statuses; called several times a second."""
 
@@ -44,7 +49,7 @@ def view_for(*, as_json: bool, json_log: bool = False) -> View:
     return LiveView() if sys.stdout.isatty() else LinesView()
 
 
-class LiveView:
+class LiveView(View):
     """A table that is redrawn in place."""
 
     def __init__(self) -> None:
@@ -111,22 +116,11 @@ def live_table(statuses: Sequence[Status]) -> "Group":
     return Group(table, *errors)
 
 
-class LinesView:
+class LinesView(View):
     """A line for each pipeline every few seconds, and whenever its state changes."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, int | None, float]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Nothing is open."""
 
     def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
         now = datetime.now().astimezone()
@@ -192,22 +186,11 @@ def _problem(status: Status) -> str:
     return f"error (restart in {wait_s:.0f} s): {status['error']}"
 
 
-class JsonView:
+class JsonView(View):
     """One JSON object per line, for each batch and state change."""
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, int | None]] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Nothing is open."""
 
     def show(self, statuses: Sequence[Status], *, is_last: bool = False) -> None:
         del is_last

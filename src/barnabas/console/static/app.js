@@ -7,8 +7,12 @@ import { Palette } from "./lib/palette.js";
 import { Icon } from "./lib/icons.js";
 
 const NAV = [
-  ["/", "Overview", "overview"], ["/topics", "Topics", "topics"], ["/groups", "Groups", "groups"],
-  ["/pipelines", "Pipelines", "pipelines"], ["/cluster", "Cluster", "cluster"], ["/access", "Access", "access"],
+  ["/", "Overview", "overview"],
+  ["/topics", "Topics", "topics"],
+  ["/groups", "Groups", "groups"],
+  ["/pipelines", "Pipelines", "pipelines"],
+  ["/cluster", "Cluster", "cluster"],
+  ["/access", "Access", "access"],
 ];
 
 // Pages are loaded when they are first shown.
@@ -33,20 +37,30 @@ function Page({ name, of = {} }) {
   const [, again] = useState(0);
   useEffect(() => {
     if (loaded[name]) return;
-    PAGES[name]().then((found) => { loaded[name] = found; again((n) => n + 1); }, setError);
+    PAGES[name]().then((found) => {
+      loaded[name] = found;
+      again((n) => n + 1);
+    }, setError);
   }, [name]);
-  if (error) return html`<${ErrorBox} error=${{ message: "A part of the console could not be loaded.", hint: "Check that `barnabas console` is still running, and reload the page." }} />`;
+  if (error)
+    return html`<${ErrorBox} error=${{ message: "A part of the console could not be loaded.", hint: "Check that `barnabas console` is still running, and reload the page." }} />`;
   return loaded[name] ? html`<${loaded[name]} ...${of} />` : null;
 }
 
 function pageOf(path) {
   const [, first, rest] = path.split("/");
   switch (first) {
-    case "": case "sign-in": return ["/", "Overview", html`<${Page} key="overview" name="overview" />`];
+    case "":
+    case "sign-in":
+      return ["/", "Overview", html`<${Page} key="overview" name="overview" />`];
     case "topics": {
       if (!rest) return ["/topics", "Topics", html`<${Page} key="topics" name="topics" />`];
       const name = decode(rest);
-      return ["/topics", name, html`<${Page} key=${"topic " + name} name="topic" of=${{ name }} />`];
+      return [
+        "/topics",
+        name,
+        html`<${Page} key=${"topic " + name} name="topic" of=${{ name }} />`,
+      ];
     }
     case "group": {
       const id = new URLSearchParams(location.search).get("id") ?? "";
@@ -54,29 +68,59 @@ function pageOf(path) {
     }
     case "pipeline": {
       const id = new URLSearchParams(location.search).get("id") ?? "";
-      return ["/pipelines", id.slice(id.lastIndexOf("/") + 1), html`<${Page} key=${"pipeline " + id} name="pipeline" of=${{ id }} />`];
+      return [
+        "/pipelines",
+        id.slice(id.lastIndexOf("/") + 1),
+        html`<${Page} key=${"pipeline " + id} name="pipeline" of=${{ id }} />`,
+      ];
     }
     case "connector": {
       const name = new URLSearchParams(location.search).get("name") ?? "";
-      return ["/pipelines", name, html`<${Page} key=${"connector " + name} name="connector" of=${{ name }} />`];
+      return [
+        "/pipelines",
+        name,
+        html`<${Page} key=${"connector " + name} name="connector" of=${{ name }} />`,
+      ];
     }
     case "dead-letters": {
       const topic = new URLSearchParams(location.search).get("topic") ?? "";
-      return ["/pipelines", "Dead letters", html`<${Page} key=${"letters " + topic} name="dead-letters" of=${{ topic }} />`];
+      return [
+        "/pipelines",
+        "Dead letters",
+        html`<${Page} key=${"letters " + topic} name="dead-letters" of=${{ topic }} />`,
+      ];
     }
-    case "groups": case "pipelines": case "cluster": case "access":
-      return ["/" + first, NAV.find(([to]) => to === "/" + first)[1], html`<${Page} key=${first} name=${first} />`];
-    default: return ["", "Not found", html`<h1>There is no such page</h1><p>The address may be mistyped; <a href="/">go to the overview</a>.</p>`];
+    case "groups":
+    case "pipelines":
+    case "cluster":
+    case "access":
+      return [
+        "/" + first,
+        NAV.find(([to]) => to === "/" + first)[1],
+        html`<${Page} key=${first} name=${first} />`,
+      ];
+    default:
+      return [
+        "",
+        "Not found",
+        html`<h1>There is no such page</h1><p>The address may be mistyped; <a href="/">go to the overview</a>.</p>`,
+      ];
   }
 }
 
 function decode(text) {
-  try { return decodeURIComponent(text); } catch { return text; }
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function turnTheme() {
   const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = root.dataset.theme
+    ? root.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
   localStorage.setItem("theme", root.dataset.theme);
   dispatchEvent(new Event("themechange"));
@@ -87,24 +131,37 @@ function Shell({ who, onSignOut }) {
   const [finding, setFinding] = useState(false);
   const [, again] = useState(0);
   const [section, title, page] = pageOf(path);
-  useEffect(() => { document.title = `${title} · Barnabas`; }, [title]);
+  useEffect(() => {
+    document.title = `${title} · Barnabas`;
+  }, [title]);
   useEffect(() => {
     const keys = (event) => {
       const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); setFinding(true); }
-      else if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        setFinding(true);
+      } else if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) {
         event.preventDefault();
         const box = document.getElementById("search");
-        if (box) { box.focus(); box.select(); } else setFinding(true);
+        if (box) {
+          box.focus();
+          box.select();
+        } else setFinding(true);
       }
     };
     const themed = () => again((n) => n + 1);
     addEventListener("keydown", keys);
     addEventListener("themechange", themed);
-    return () => { removeEventListener("keydown", keys); removeEventListener("themechange", themed); };
+    return () => {
+      removeEventListener("keydown", keys);
+      removeEventListener("themechange", themed);
+    };
   }, []);
   return html`
-    <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById("main").focus(); }}>Skip to the content</a>
+    <a class="skip" href="#main" onClick=${(e) => {
+      e.preventDefault();
+      document.getElementById("main").focus();
+    }}>Skip to the content</a>
     <header class="top">
       <a class="brand" href="/"><${Icon} name="logo" />Barnabas</a>
       <span class="where" title="The brokers this console asks">${who.bootstrap}</span>
@@ -113,8 +170,10 @@ function Shell({ who, onSignOut }) {
       <button type="button" class="plain icon" aria-label="Light or dark" title="Light or dark" onClick=${turnTheme}><${Icon} name="theme" /></button>
       ${who.user ? html`<span class="who">${who.user}</span><button type="button" class="plain" onClick=${onSignOut}>Sign out</button>` : null}
     </header>
-    <nav class="side" aria-label="Main">${NAV.map(([to, label, icon]) => html`
-      <a key=${to} href=${to} aria-current=${section === to ? "page" : undefined}><${Icon} name=${icon} /><span>${label}</span></a>`)}
+    <nav class="side" aria-label="Main">${NAV.map(
+      ([to, label, icon]) => html`
+      <a key=${to} href=${to} aria-current=${section === to ? "page" : undefined}><${Icon} name=${icon} /><span>${label}</span></a>`,
+    )}
       <a class="apilink" href="/api/openapi.json" target="_blank" rel="noreferrer"><${Icon} name="api" /><span>API</span></a></nav>
     <main id="main" tabindex="-1">${page}</main>
     ${finding ? html`<${Palette} pages=${NAV} onClose=${() => setFinding(false)} />` : null}
@@ -124,13 +183,23 @@ function Shell({ who, onSignOut }) {
 function App() {
   const { data, error, refresh } = usePoll("/api/session", 0);
   const [who, setWho] = useState(null);
-  const accept = (next) => { session.current = next; session.token = next.token; setWho(next); };
-  useEffect(() => { if (data) accept(data); }, [data]);
+  const accept = (next) => {
+    session.current = next;
+    session.token = next.token;
+    setWho(next);
+  };
+  useEffect(() => {
+    if (data) accept(data);
+  }, [data]);
   session.onSignedOut = () => accept({ ...session.current, signed_in: false });
-  const signOut = async () => { accept(await api("/api/session", { method: "DELETE" })); navigate("/"); };
+  const signOut = async () => {
+    accept(await api("/api/session", { method: "DELETE" }));
+    navigate("/");
+  };
   if (error) return html`<main class="boot"><${ErrorBox} error=${error} retry=${refresh} /></main>`;
   if (!who) return html`<main class="boot"><p>Loading the console…</p></main>`;
-  if (!who.signed_in) return html`<${Page} key="sign-in" name="sign-in" of=${{ who, onDone: accept }} />`;
+  if (!who.signed_in)
+    return html`<${Page} key="sign-in" name="sign-in" of=${{ who, onDone: accept }} />`;
   return html`<${Shell} who=${who} onSignOut=${signOut} />`;
 }
 

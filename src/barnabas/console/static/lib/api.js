@@ -18,11 +18,18 @@ export async function api(path, { method = "GET", body, signal } = {}) {
   let response;
   try {
     response = await fetch(path, {
-      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
+      method,
+      headers,
+      signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The console does not answer.", "Check that `barnabas console` is still running; this page tries again.");
+    throw new ApiError(
+      0,
+      "The console does not answer.",
+      "Check that `barnabas console` is still running; this page tries again.",
+    );
   }
   return read(response);
 }
@@ -30,13 +37,23 @@ export async function api(path, { method = "GET", body, signal } = {}) {
 async function read(response) {
   if (response.ok) return response.json();
   let said = {};
-  try { said = (await response.json()).error ?? {}; } catch { /* not ours: a proxy, perhaps */ }
+  try {
+    said = (await response.json()).error ?? {};
+  } catch {
+    /* not ours: a proxy, perhaps */
+  }
   if (response.status === 401 && session.current?.signed_in) session.onSignedOut();
-  throw new ApiError(response.status, said.message || `The console answered ${response.status}.`, said.hint || "");
+  throw new ApiError(
+    response.status,
+    said.message || `The console answered ${response.status}.`,
+    said.hint || "",
+  );
 }
 
 export const query = (values) => {
-  const given = Object.entries(values).filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false);
+  const given = Object.entries(values).filter(
+    ([, v]) => v !== undefined && v !== null && v !== "" && v !== false,
+  );
   return given.length ? "?" + new URLSearchParams(given.map(([k, v]) => [k, String(v)])) : "";
 };
 
@@ -46,7 +63,9 @@ export function usePoll(path, everyMs = 0) {
   const refresh = useRef(() => {});
   useEffect(() => {
     if (!path) return undefined;
-    let timer, controller, ended = false;
+    let timer,
+      controller,
+      ended = false;
     const load = async () => {
       clearTimeout(timer);
       controller?.abort();
@@ -60,7 +79,9 @@ export function usePoll(path, everyMs = 0) {
       }
       if (!ended && everyMs && !document.hidden) timer = setTimeout(load, everyMs);
     };
-    const wake = () => { if (!document.hidden && everyMs) load(); };
+    const wake = () => {
+      if (!document.hidden && everyMs) load();
+    };
     refresh.current = load;
     document.addEventListener("visibilitychange", wake);
     load();

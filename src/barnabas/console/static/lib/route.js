@@ -26,7 +26,8 @@ export function useLocation() {
 export function setParams(changes, { replace = true } = {}) {
   const params = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
-    if (value === undefined || value === null || value === "" || value === false) params.delete(name);
+    if (value === undefined || value === null || value === "" || value === false)
+      params.delete(name);
     else params.set(name, String(value));
   }
   const text = params.toString();
@@ -37,7 +38,15 @@ export function followLinks() {
   addEventListener("popstate", tell);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
-    if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    if (
+      !link ||
+      event.defaultPrevented ||
+      event.button ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey
+    )
+      return;
     if (link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
     if (link.pathname.startsWith("/api/") || link.pathname.startsWith("/static/")) return;
     event.preventDefault();
@@ -45,7 +54,8 @@ export function followLinks() {
   });
 }
 
-export const topicPath = (name, tab) => `/topics/${encodeURIComponent(name)}${tab ? `?tab=${tab}` : ""}`;
+export const topicPath = (name, tab) =>
+  `/topics/${encodeURIComponent(name)}${tab ? `?tab=${tab}` : ""}`;
 export const pipelinePath = (id) => `/pipeline?id=${encodeURIComponent(id)}`;
 export const connectorPath = (name) => `/connector?name=${encodeURIComponent(name)}`;
 export const groupPath = (id) => `/group?id=${encodeURIComponent(id)}`;

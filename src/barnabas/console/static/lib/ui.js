@@ -2,11 +2,28 @@
 import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { setParams } from "./route.js";
 
-export const Badge = ({ kind = "", children }) => html`<span class=${"badge " + kind}>${children}</span>`;
+export const Badge = ({ kind = "", children }) =>
+  html`<span class=${"badge " + kind}>${children}</span>`;
 
 const STATES = {
-  Stable: "good", Empty: "quiet", Dead: "quiet", up: "good", RUNNING: "good", running: "good", done: "good",
-  PAUSED: "quiet", STOPPED: "quiet", FAILED: "bad", failed: "bad", died: "bad", lost: "bad", stopped: "quiet", down: "bad", fenced: "bad", unreachable: "bad", "not registered": "bad",
+  Stable: "good",
+  Empty: "quiet",
+  Dead: "quiet",
+  up: "good",
+  RUNNING: "good",
+  running: "good",
+  done: "good",
+  PAUSED: "quiet",
+  STOPPED: "quiet",
+  FAILED: "bad",
+  failed: "bad",
+  died: "bad",
+  lost: "bad",
+  stopped: "quiet",
+  down: "bad",
+  fenced: "bad",
+  unreachable: "bad",
+  "not registered": "bad",
 };
 export const State = ({ of }) => html`<${Badge} kind=${STATES[of] ?? "warning"}>${of}<//>`;
 
@@ -16,20 +33,27 @@ export function ErrorBox({ error, retry }) {
     ${retry ? html`<button type="button" onClick=${retry}>Try again</button>` : null}</div>`;
 }
 
-export const Empty = ({ title, children }) => html`<div class="empty"><p class="empty-title">${title}</p><div class="muted">${children}</div></div>`;
+export const Empty = ({ title, children }) =>
+  html`<div class="empty"><p class="empty-title">${title}</p><div class="muted">${children}</div></div>`;
 
-export const Loading = ({ what }) => html`<p class="muted loading" role="status">Loading ${what}…</p>`;
+export const Loading = ({ what }) =>
+  html`<p class="muted loading" role="status">Loading ${what}…</p>`;
 
-export const Fact = ({ name, children, title }) => html`<div class="fact" title=${title}><dt>${name}</dt><dd>${children}</dd></div>`;
+export const Fact = ({ name, children, title }) =>
+  html`<div class="fact" title=${title}><dt>${name}</dt><dd>${children}</dd></div>`;
 
 export function Tabs({ tabs, current, param = "tab" }) {
-  return html`<nav class="tabs" aria-label="Sections">${tabs.map(([id, label]) => html`
-    <a key=${id} href=${linkWith(param, id, tabs[0][0])} aria-current=${id === current ? "page" : undefined}>${label}</a>`)}</nav>`;
+  return html`<nav class="tabs" aria-label="Sections">${tabs.map(
+    ([id, label]) => html`
+    <a key=${id} href=${linkWith(param, id, tabs[0][0])} aria-current=${id === current ? "page" : undefined}>${label}</a>`,
+  )}</nav>`;
 }
 
 function linkWith(name, value, first) {
   const params = new URLSearchParams();
-  for (const kept of ["id"]) if (new URLSearchParams(location.search).has(kept)) params.set(kept, new URLSearchParams(location.search).get(kept));
+  for (const kept of ["id"])
+    if (new URLSearchParams(location.search).has(kept))
+      params.set(kept, new URLSearchParams(location.search).get(kept));
   if (value !== first) params.set(name, value);
   const text = params.toString();
   return location.pathname + (text ? "?" + text : "");
@@ -37,11 +61,14 @@ function linkWith(name, value, first) {
 
 // A heading that sorts; `columns` are [key, label, numeric?]; a key of null does not sort.
 export function SortHead({ columns, sort, descending }) {
-  const turn = (key, numeric) => setParams({ sort: key, desc: sort === key ? !descending : numeric, page: null });
-  return html`<thead><tr>${columns.map(([key, label, numeric]) => html`
+  const turn = (key, numeric) =>
+    setParams({ sort: key, desc: sort === key ? !descending : numeric, page: null });
+  return html`<thead><tr>${columns.map(
+    ([key, label, numeric]) => html`
     <th scope="col" class=${numeric ? "num" : ""} aria-sort=${key && sort === key ? (descending ? "descending" : "ascending") : undefined}>
       ${key ? html`<button type="button" class="sort" onClick=${() => turn(key, Boolean(numeric))}>${label}<span aria-hidden="true" class="arrow">${sort === key ? (descending ? "↓" : "↑") : ""}</span></button>` : label}
-    </th>`)}</tr></thead>`;
+    </th>`,
+  )}</tr></thead>`;
 }
 
 export function Pager({ page, size, total }) {
@@ -70,9 +97,13 @@ export function SearchBox({ value, onSearch, label, placeholder }) {
 
 export function Modal({ title, onClose, children, wide }) {
   const ref = useRef();
-  useEffect(() => { ref.current?.showModal(); }, []);
+  useEffect(() => {
+    ref.current?.showModal();
+  }, []);
   return html`<dialog ref=${ref} class=${wide ? "wide" : ""} aria-label=${title} onClose=${onClose}
-      onClick=${(event) => { if (event.target === ref.current) ref.current.close(); }}>
+      onClick=${(event) => {
+        if (event.target === ref.current) ref.current.close();
+      }}>
     <div class="dialog-body"><header class="dialog-head"><h2>${title}</h2>
       <button type="button" class="plain" aria-label="Close" onClick=${() => ref.current.close()}>✕</button></header>${children}</div></dialog>`;
 }
@@ -110,12 +141,20 @@ export function Toasts() {
   const [shown, setShown] = useState(null);
   useEffect(() => {
     let timer;
-    toastTarget = (next) => { clearTimeout(timer); setShown(next); timer = setTimeout(() => setShown(null), 5000); };
+    toastTarget = (next) => {
+      clearTimeout(timer);
+      setShown(next);
+      timer = setTimeout(() => setShown(null), 5000);
+    };
   }, []);
   return html`<div class="toasts" role="status" aria-live="polite">${shown ? html`<div class=${"toast " + shown.kind}>${shown.text}</div>` : null}</div>`;
 }
 
 export async function copy(text, what) {
-  try { await navigator.clipboard.writeText(text); toast(`Copied ${what}.`); }
-  catch { toast("The browser does not allow copying here; use the download.", "bad"); }
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(`Copied ${what}.`);
+  } catch {
+    toast("The browser does not allow copying here; use the download.", "bad");
+  }
 }

@@ -9,7 +9,9 @@ export function Message({ base, topic, at, onClose }) {
   const path = `${base}/messages/${encodeURIComponent(partition)}/${encodeURIComponent(offset)}`;
   const { data, error, refresh } = usePoll(path);
   useEffect(() => {
-    const close = (event) => { if (event.key === "Escape" && !document.querySelector("dialog[open]")) onClose(); };
+    const close = (event) => {
+      if (event.key === "Escape" && !document.querySelector("dialog[open]")) onClose();
+    };
     addEventListener("keydown", close);
     return () => removeEventListener("keydown", close);
   }, []);
@@ -24,19 +26,37 @@ function Shown({ message: m, path, topic }) {
       ${m.transaction ? html` <${Badge} kind=${{ aborted: "bad", open: "warning" }[m.transaction] ?? "quiet"}>transaction ${m.transaction}<//>` : null}
       ${m.masked ? html` <${Badge} kind="quiet">masked by rule<//>` : null}</p>
     <${Part} name="Key" of=${m.key} /><${Part} name="Value" of=${m.value} open />
-    ${m.headers.length ? html`<h3>Headers</h3><table class="headers"><tbody>${m.headers.map((h, n) => html`<tr key=${n}><th scope="row"><${Visible} text=${h.name} /></th><td>${h.value.kind === "null" ? html`<span class="muted">null</span>` : html`<span class="mono"><${Visible} text=${h.value.text} /></span>`}</td></tr>`)}</tbody></table>
-      ${m.header_count > m.headers.length ? html`<p class="muted">${count(m.header_count - m.headers.length)} more headers are not shown.</p>` : null}` : null}
+    ${
+      m.headers.length
+        ? html`<h3>Headers</h3><table class="headers"><tbody>${m.headers.map((h, n) => html`<tr key=${n}><th scope="row"><${Visible} text=${h.name} /></th><td>${h.value.kind === "null" ? html`<span class="muted">null</span>` : html`<span class="mono"><${Visible} text=${h.value.text} /></span>`}</td></tr>`)}</tbody></table>
+      ${m.header_count > m.headers.length ? html`<p class="muted">${count(m.header_count - m.headers.length)} more headers are not shown.</p>` : null}`
+        : null
+    }
     <div class="form-end"><a class="button" href=${path + "/value"} download>Download the value</a>
       ${session.current.read_only ? null : html`<button type="button" onClick=${() => setAgain(!again)} aria-expanded=${again}>Send again…</button>`}</div>
-    ${again ? html`<${ActionForm} label="Send a copy" submit=${(form) => api(path + "/send-again", { method: "POST", body: { to: form.get("to") } })}
-      onDone=${(sent) => { setAgain(false); toast(`Sent to ${sent.topic}, partition ${sent.partition}, offset ${sent.offset}.`); }}><label>To topic <input name="to" defaultValue=${topic} required spellcheck=${false} /></label><//>` : null}`;
+    ${
+      again
+        ? html`<${ActionForm} label="Send a copy" submit=${(form) => api(path + "/send-again", { method: "POST", body: { to: form.get("to") } })}
+      onDone=${(sent) => {
+        setAgain(false);
+        toast(`Sent to ${sent.topic}, partition ${sent.partition}, offset ${sent.offset}.`);
+      }}><label>To topic <input name="to" defaultValue=${topic} required spellcheck=${false} /></label><//>`
+        : null
+    }`;
 }
 
 function Part({ name, of, open }) {
-  const views = of.kind === "null" ? [] : of.kind === "binary" ? ["hex"] : of.kind === "json" ? ["pretty", "text", "hex"] : ["text", "hex"];
+  const views =
+    of.kind === "null"
+      ? []
+      : of.kind === "binary"
+        ? ["hex"]
+        : of.kind === "json"
+          ? ["pretty", "text", "hex"]
+          : ["text", "hex"];
   const [view, setView] = useState(views[0]);
   const data = () => (of.kind === "binary" ? fromHex(of.text) : new TextEncoder().encode(of.text));
-  const shown = view === "pretty" ? of.pretty ?? of.text : of.text;
+  const shown = view === "pretty" ? (of.pretty ?? of.text) : of.text;
   return html`<section class="part"><header><h3>${name}</h3><span class="muted">${of.kind === "null" ? "null" : `${of.schema && !of.problem ? of.schema : of.kind}, ${bytes(of.size)}`}${of.schema_id !== undefined ? `, schema ${of.schema_id}` : ""}</span><span class="grow"></span>
       ${views.length > 1 ? html`<span class="segmented" role="group" aria-label=${`${name} as`}>${views.map((v) => html`<button key=${v} type="button" aria-pressed=${v === view} onClick=${() => setView(v)}>${v}</button>`)}</span>` : null}
       ${of.kind === "null" ? null : html`<button type="button" class="plain" onClick=${() => copy(shown, name.toLowerCase())}>Copy</button>`}</header>

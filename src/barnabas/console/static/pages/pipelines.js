@@ -22,11 +22,23 @@ export function Pipelines() {
     ${data?.left_out ? html`<p>The drawing leaves out ${count(data.left_out)} arrows; the tables have all pipelines and connectors.</p>` : null}
     ${data?.pipelines.length ? html`<${PipelineTable} pipelines=${data.pipelines} />` : null}
     ${data?.connectors.length ? html`<h2>Connectors</h2><${ConnectorTable} connectors=${data.connectors} />` : null}
-    ${letters.length ? html`<section class="card"><h2>Dead letters</h2><ul class="rows">${letters.map((t) => html`<li key=${t}><a href=${`/dead-letters?topic=${encodeURIComponent(t)}`}>${t}</a>
-      <span class="num">${count(data.pipelines.filter((p) => p.dead_letter_topics.includes(t)).reduce((sum, p) => sum + (p.dead_letters ?? 0), 0))} in this run</span></li>`)}</ul></section>` : null}
-    ${data && !data.pipelines.length && !data.connectors.length ? html`<${Empty} title="No pipeline runs here.">
+    ${
+      letters.length
+        ? html`<section class="card"><h2>Dead letters</h2><ul class="rows">${letters.map(
+            (
+              t,
+            ) => html`<li key=${t}><a href=${`/dead-letters?topic=${encodeURIComponent(t)}`}>${t}</a>
+      <span class="num">${count(data.pipelines.filter((p) => p.dead_letter_topics.includes(t)).reduce((sum, p) => sum + (p.dead_letters ?? 0), 0))} in this run</span></li>`,
+          )}</ul></section>`
+        : null
+    }
+    ${
+      data && !data.pipelines.length && !data.connectors.length
+        ? html`<${Empty} title="No pipeline runs here.">
       <p>Pipelines that are run with <code>barnabas pipeline run</code> or by the Connect service appear by themselves; they report to the topic <code>__barnabas_pipelines</code>, which you need to be allowed to read.</p>
-      ${data.configured ? null : html`<p>Start the console with <code>--connect http://127.0.0.1:8083</code> to see and change the connectors of a Connect service.</p>`}<//>` : null}
+      ${data.configured ? null : html`<p>Start the console with <code>--connect http://127.0.0.1:8083</code> to see and change the connectors of a Connect service.</p>`}<//>`
+        : null
+    }
     ${creating ? html`<${NewConnector} onClose=${() => setCreating(false)} onDone=${refresh} />` : null}`;
 }
 
@@ -34,13 +46,21 @@ const works = (p) => p.state === "running" || p.state === "waiting";
 
 function PipelineTable({ pipelines }) {
   return html`<div class="scroll card flush"><table class="list"><thead><tr><th scope="col">Pipeline</th><th scope="col">State</th><th scope="col" class="num">Rows in/s</th><th scope="col" class="num">Rows out/s</th><th scope="col" class="num">Batch</th><th scope="col" class="num">Lag</th><th scope="col" class="num">Behind</th><th scope="col" class="num">State rows</th><th scope="col" class="num">Dead letters</th><th scope="col">Heard</th></tr></thead>
-    <tbody>${pipelines.map((p) => html`<tr key=${p.id}><th scope="row"><a href=${pipelinePath(p.id)}>${p.pipeline}</a>${p.error && p.state !== "running" && p.state !== "done" ? html`<p class="fix">${p.error}</p>` : null}</th>
+    <tbody>${pipelines.map(
+      (
+        p,
+      ) => html`<tr key=${p.id}><th scope="row"><a href=${pipelinePath(p.id)}>${p.pipeline}</a>${p.error && p.state !== "running" && p.state !== "done" ? html`<p class="fix">${p.error}</p>` : null}</th>
       <td><${State} of=${p.state} /></td><td class="num">${rate(works(p) ? p.rows_in_per_s : null)}</td><td class="num">${rate(works(p) ? p.rows_out_per_s : null)}</td><td class="num">${duration(p.batch_duration_ms)}</td>
-      <td class="num">${count(p.lag)}</td><td class="num">${p.lag_s === null ? "–" : duration(p.lag_s * 1000)}</td><td class="num">${count(p.state_rows)}</td><td class="num">${count(p.dead_letters)}</td><td><${Time} ms=${p.heard_ms} /></td></tr>`)}</tbody></table></div>`;
+      <td class="num">${count(p.lag)}</td><td class="num">${p.lag_s === null ? "–" : duration(p.lag_s * 1000)}</td><td class="num">${count(p.state_rows)}</td><td class="num">${count(p.dead_letters)}</td><td><${Time} ms=${p.heard_ms} /></td></tr>`,
+    )}</tbody></table></div>`;
 }
 
 function ConnectorTable({ connectors }) {
   return html`<div class="scroll card flush"><table class="list"><thead><tr><th scope="col">Connector</th><th scope="col">State</th><th scope="col">Type</th><th scope="col">Class</th><th scope="col">Topics</th><th scope="col" class="num">Tasks</th></tr></thead>
-    <tbody>${connectors.map((c) => html`<tr key=${c.name}><th scope="row"><a href=${connectorPath(c.name)}>${c.name}</a>${c.error ? html`<p class="fix">${c.error.split("\n")[0]}</p>` : null}</th><td><${State} of=${c.tasks.some((t) => t.state === "FAILED") ? "FAILED" : c.state} /></td>
-      <td><${Badge} kind="quiet">${c.type}<//></td><td>${c.class.split(".").at(-1)}</td><td class="topics">${c.topics.map((t, n) => html`${n ? ", " : ""}<a key=${t} href=${topicPath(t)}>${t}</a>`)}</td><td class="num">${c.tasks.filter((t) => t.state === "RUNNING").length} of ${c.tasks.length}</td></tr>`)}</tbody></table></div>`;
+    <tbody>${connectors.map(
+      (
+        c,
+      ) => html`<tr key=${c.name}><th scope="row"><a href=${connectorPath(c.name)}>${c.name}</a>${c.error ? html`<p class="fix">${c.error.split("\n")[0]}</p>` : null}</th><td><${State} of=${c.tasks.some((t) => t.state === "FAILED") ? "FAILED" : c.state} /></td>
+      <td><${Badge} kind="quiet">${c.type}<//></td><td>${c.class.split(".").at(-1)}</td><td class="topics">${c.topics.map((t, n) => html`${n ? ", " : ""}<a key=${t} href=${topicPath(t)}>${t}</a>`)}</td><td class="num">${c.tasks.filter((t) => t.state === "RUNNING").length} of ${c.tasks.length}</td></tr>`,
+    )}</tbody></table></div>`;
 }
