@@ -38,6 +38,9 @@ SETTINGS = {
 }
 QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 200, "topic.metadata.refresh.interval.ms": 500}
 
+UNKNOWN = {KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT}
+"""Errors of an acknowledgement that may have been stored nevertheless."""
+
 
 class Journal:
     """What consumers got, and what they were told is accepted."""
@@ -47,7 +50,7 @@ class Journal:
         self.delivered: set[bytes] = set()
         self.accepted: set[bytes] = set()
         self.unanswered: set[bytes] = set()
-        """The leader died instead of answering: it may have accepted them before."""
+        """The leader did not answer: it may have accepted them before."""
         self.wrong: list[bytes] = []
 
     def got(self, value: bytes) -> None:
@@ -89,11 +92,17 @@ def work(consumer: ShareConsumer, journal: Journal) -> None:
             journal.got(message.value())
             values.setdefault(message.partition(), []).append(message.value())
             consumer.acknowledge(message)
-    for partition, error in consumer.commit_sync(20).items():
+    try:
+        results = consumer.commit_sync(20)
+    except KafkaException:
+        for each in values.values():
+            journal.not_answered(each)
+        raise
+    for partition, failure in results.items():
         acknowledged = values.pop(partition.partition, [])
-        if error is None:
+        if failure is None:
             journal.answered(acknowledged)
-        elif error.code() == KafkaError._TRANSPORT:
+        elif failure.args[0].code() in UNKNOWN:
             journal.not_answered(acknowledged)
 
 

@@ -1,4 +1,4 @@
-"""Three simulated nodes without faults but those that a test makes."""
+"""A few simulated nodes without faults but those that a test makes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ LONG_US = 60_000_000
 
 
 @contextmanager
-def running(seed: int) -> Iterator[tuple[Cluster, Machine]]:
-    """The nodes, and their controller."""
+def running(seed: int, nodes: int = 3) -> Iterator[tuple[Cluster, Machine]]:
+    """The nodes, of which the first three vote, and their controller."""
     drawn = draw_profile(Simulator(seed).source("profile"), "pauses")
     profile = replace(
         drawn,
-        nodes=3,
+        nodes=nodes,
         voters=3,
         delays_us=(100, 1_000),
         rates=(1.0,),

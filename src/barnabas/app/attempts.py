@@ -63,6 +63,8 @@ class Attempts:
         """Whether each call counts, as in tests."""
         self.renew_sink: Callable[[], Awaitable[Sink]] | None = None
         """Makes another producer in the place of one that was fenced."""
+        self.use_member: Callable[[str], Awaitable[None]] | None = None
+        """Makes the producer for transactions the one of a member of the group."""
         self.stopping = asyncio.Event()
 
     @property

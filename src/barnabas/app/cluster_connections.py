@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
-from barnabas.app.delayed_records import DelayedRecords
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
+from barnabas.app.runners.delayed_records import DelayedRecords
+from barnabas.client.admin.abandoned_transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
@@ -132,6 +133,15 @@ class ClusterConnections:
         if needed:
             user = security.sasl_username or UNKNOWN_USER
             raise rights_error(needed, f"application {self.client_id}", user)
+
+    async def fence_abandoned(self, group: str, prefix: str) -> list[str]:
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security_settings(self.security),
+        )
+        async with cluster:
+            return await fence_abandoned(cluster, group, prefix)
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         if not like:

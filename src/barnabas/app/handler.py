@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Literal, TypeAlias, get_args, get_origin
 
 from barnabas.app.arguments import Invocation, Takes
@@ -151,6 +152,15 @@ class Handler:
     def transactional_id_prefix(self) -> str:
         """What the transactional ids of `exactly_once` begin with."""
         return f"{self.group}.{self.name}."
+
+    @property
+    def worker_id_prefix(self) -> str:
+        """What follows is the worker's member id. Other handlers and groups have no id with it.
+
+        The names alone could be read in several ways: "a.b" and "c", or "a" and "b.c".
+        """
+        names = f"{self.group}\0{self.name}".encode()
+        return f"{self.transactional_id_prefix}{sha256(names).hexdigest()[:8]}."
 
     @property
     def takes(self) -> Takes:

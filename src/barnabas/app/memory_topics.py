@@ -14,6 +14,7 @@ from barnabas.app.ports import Delayed, Jobs, Sink, Source
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import with_due
 from barnabas.client.delays.delayed_topic import delayed_topic
+from barnabas.client.group.committed_offsets import NO_MEMBER, GroupMembership
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
 from barnabas.records.message import Message
@@ -110,6 +111,9 @@ class MemoryTopics:
     async def check_rights(self, _rights: Sequence[Right]) -> None:
         """Everything is allowed."""
 
+    async def fence_abandoned(self, _group: str, _prefix: str) -> list[str]:
+        return []
+
     async def ensure_topics(self, like: dict[str, str], _dead_letters: str | None = None) -> None:
         for name in like:
             self.records.setdefault(name, [])
@@ -128,6 +132,10 @@ class MemorySource:
     @property
     def assignment(self) -> list[TopicPartition]:
         return [TopicPartition(name, 0) for name in self._positions]
+
+    @property
+    def membership(self) -> GroupMembership:
+        return NO_MEMBER
 
     @property
     def has_unread(self) -> bool:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
@@ -18,6 +19,9 @@ class Source(Protocol):
 
     @property
     def assignment(self) -> list[TopicPartition]: ...
+
+    @property
+    def membership(self) -> GroupMembership: ...
 
     async def poll(self, timeout_s: float, max_records: int | None) -> list[Message]: ...
 
@@ -154,6 +158,9 @@ class Connections(Protocol):
 
     async def check_rights(self, rights: Sequence[Right], /) -> None:
         """Raise `NotAuthorized` if brokers deny one of them that is not optional."""
+
+    async def fence_abandoned(self, group: str, prefix: str, /) -> list[str]:
+        """Roll back open transactions of ids with this prefix that end with no member's id."""
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         """Create topics that are missing, each with as many partitions as another one.

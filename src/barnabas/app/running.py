@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from barnabas.app.abandoned_transactions import AbandonedTransactions
 from barnabas.app.arguments import Takes
 from barnabas.app.attempts import Attempts
 from barnabas.app.cancelled import Cancelled
@@ -54,6 +55,7 @@ class Running:
         self._in_threads = in_threads
         self._tasks: list[asyncio.Task[None]] = []
         self._timers: list[asyncio.Task[None]] = []
+        self._background: list[asyncio.Task[None]] = []
         self._opened = OpenedClients(connections, in_threads=in_threads)
         self._whole: list[WholeTopic] = []
         self._whole_tasks: set[asyncio.Task[None]] = set()
@@ -169,7 +171,7 @@ class Running:
         self.is_ready = False
         deadline = None if grace_s is None else monotonic() + grace_s
         self._is_stopping = True
-        for task in self._timers:
+        for task in chain(self._timers, self._background):
             task.cancel()
         results: list[BaseException | None] = []
         for is_whole in (False, True):  # handlers of whole topics last: others may wait for them
@@ -179,7 +181,7 @@ class Running:
             tasks = [each for each in self._tasks if (each in self._whole_tasks) is is_whole]
             await self._cancel_late(tasks, deadline)
             results += await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*self._timers, return_exceptions=True)
+        await asyncio.gather(*self._timers, *self._background, return_exceptions=True)
         failures = [each for each in results if isinstance(each, Exception)]
         failures += await self._opened.close()
         await self._resolver.stack.aclose()
@@ -254,16 +256,23 @@ class Running:
 
     def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
         """With a producer of its own: failures that one runner asks for are not another's."""
-        sink_id = f"{handler.transactional_id_prefix}{uuid4().hex[:12]}"
+        worker = uuid4().hex[:12]  # until it is a member
 
         async def renew_sink() -> Sink:
             await self._opened.drop_sink(made.sink)
-            made.sink = self._opened.sink(handler, sink_id)
+            made.sink = self._opened.sink(handler, handler.worker_id_prefix + worker)
             return made.sink
 
-        sink = self._opened.sink(handler, sink_id)
+        async def use_member(member_id: str) -> None:
+            nonlocal worker
+            if member_id not in ("", worker):
+                worker = member_id
+                await renew_sink()
+
+        sink = self._opened.sink(handler, handler.worker_id_prefix + worker)
         made = Attempts(handler, sink, self._clock, self._resolver, self._app.middlewares, run_sync)
         made.renew_sink = renew_sink
+        made.use_member = use_member
         made.is_watched = not self._in_threads
         self.attempts.append(made)
         return made
@@ -298,6 +307,9 @@ class Running:
             source = cast("Source", whole)
         self._opened.keep_source(source)
         made.append(make(source))
+        if handler.exactly_once:
+            abandoned = AbandonedTransactions(handler, source, self._connections.fence_abandoned)
+            self._background.append(asyncio.ensure_future(abandoned.run()))
         self.runners.setdefault(handler.name, []).append((made[0], source))
         task = asyncio.ensure_future(self._until_stopped(made[0]))
         task.add_done_callback(partial(_tell, handler.name))

@@ -25,6 +25,7 @@ from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
 from barnabas.broker.coordinator.leader_partition import LeaderPartition
 from barnabas.broker.coordinator.marker_appends import MarkerAppends
 from barnabas.broker.coordinator.marker_connections import MarkerConnections
+from barnabas.broker.coordinator.member_connections import MemberConnections
 from barnabas.broker.coordinator.share_coordinator import ShareCoordinator
 from barnabas.broker.coordinator.transaction_coordinator import TransactionCoordinator
 from barnabas.broker.coordinator.transaction_markers import TransactionMarkers
@@ -55,7 +56,6 @@ from barnabas.broker.replica.topic_traffic import TopicTraffic
 from barnabas.broker.runtime.node_threads import NodeThreads
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.broker.share.group_states import GroupStates
-from barnabas.broker.share.member_connections import MemberConnections
 from barnabas.broker.share.share_partitions import SharePartitions
 from barnabas.broker.share.share_sessions import ShareSession, ShareSessions
 from barnabas.broker.share.share_settings import ShareSettingsReader
@@ -70,6 +70,7 @@ from barnabas.raft import RaftConfig
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 
+_HEARTBEATS_MISSED = 1.5  # by a member of a consumer group, after its connection broke
 _DISCONNECT_MARGIN_MS = 50
 """A node considers itself fenced this much earlier than the controller does: it may have noticed
 the lost connection later."""
@@ -336,6 +337,13 @@ class Node:
             self.share_sessions.has,
             self._share_member_lost,
         )
+        self.member_connections = MemberConnections(
+            loop,
+            lambda: config.groups.disconnect_grace_ms,
+            lambda _group_id, _member_id: False,
+            self._member_lost,
+            heartbeats=_HEARTBEATS_MISSED,
+        )
         self.marker_appends.on_marker += [
             self.transaction_verification.transaction_ended,
             self.groups.transaction_ended,
@@ -427,7 +435,13 @@ class Node:
                 )
         self.lifecycle.wake()
 
-    # -- share groups ------------------------------------------------------------------------------
+    # -- groups ------------------------------------------------------------------------------------
+
+    def _member_lost(self, group_id: str, member_id: str) -> None:
+        """The same for a consumer group."""
+        shard = self.groups.find(group_id)
+        if not isinstance(shard, ErrorCode):
+            shard.carry_out(shard.groups.disconnected(group_id, member_id, shard.now_ms()))
 
     def _share_member_lost(self, group_id: str, member_id: str) -> None:
         """A member's connection to the coordinator of its group broke, and it did not come back."""
@@ -461,7 +475,9 @@ class Node:
         """Let coordinators forget topics before a request can be about new ones of their names."""
         names = {topic.topic_id: topic.name for topic in topics}
         self.groups.topics_deleted(names)
-        self.transactions.topics_deleted(set(names.values()))
+        # Where there is a new topic of that name already, a marker may be for that one. One that
+        # it does not need does no harm.
+        self.transactions.topics_deleted(set(names.values()).difference(self.image.topics))
         self.share_coordinator.topics_deleted(names.keys())
 
     def _topic_removed(self, topic: TopicImage) -> Iterator[int]:

@@ -25,9 +25,11 @@ from barnabas.groups.classic import describe, sync
 from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.classic.rebalance import (
     deletion_failed,
+    drop_member,
     expire_members,
     join_timed_out,
     persist_failed,
+    rebalance,
     sync_timed_out,
 )
 from barnabas.groups.classic.requests import ClassicRequests
@@ -39,6 +41,7 @@ from barnabas.groups.group_registry import GroupRegistry
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.listing import list_groups
 from barnabas.groups.memory import GroupMemory
+from barnabas.groups.modern.target import remove_members
 from barnabas.groups.modern.topics import NoTopics, Topics
 from barnabas.groups.offsets import commit, deletion, fetch, txn_commit
 from barnabas.groups.offsets.committed_offsets import NO_PRODUCER_ID
@@ -339,7 +342,7 @@ class GroupShard:
         for group in self._groups:
             deletion.forget_topics(group, names, topic_ids, decision)
             if isinstance(group, ShareGroup):
-                self.share.topics_deleted(group, names, decision)
+                self.share.topics_deleted(group, names, topic_ids, decision)
         return decision
 
     def __iter__(self) -> Iterator[Group]:
@@ -352,6 +355,33 @@ class GroupShard:
 
     def describe_group(self, group_id: str, *, api_version: int) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), api_version)
+
+    # -- connections -----------------------------------------------------------------------------
+
+    def is_member(self, group_id: str, member_id: str) -> bool:
+        """Whether a consumer group has this member, which may speak either protocol."""
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return member_id in group.pending.members
+        return isinstance(group, ClassicGroup) and member_id in group.members
+
+    def disconnected(self, group_id: str, member_id: str, now_ms: int) -> CoordinatorDecision:
+        """A member's connection broke, and it did not come back: remove it, unless it is static.
+
+        A static member is expected to come back as another process.
+        """
+        decision = CoordinatorDecision()
+        group = self._groups.get(group_id)
+        if not self.is_member(group_id, member_id):
+            return decision
+        if isinstance(group, ConsumerGroup) and not group.pending.members[member_id].is_static:
+            remove_members(group, [member_id], decision, now_ms)
+            self.consumer.settle(group, decision, now_ms)
+        elif isinstance(group, ClassicGroup) and not group.members[member_id].is_static:
+            drop_member(group, member_id, decision)
+            rebalance(group, decision, now_ms)
+            self._groups.settle(group)
+        return decision
 
     # -- time -----------------------------------------------------------------------------------
 

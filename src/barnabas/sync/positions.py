@@ -8,6 +8,7 @@ from datetime import datetime
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.commit_mode import CommitMode
 from barnabas.client.consumer.consumer_core import ConsumerCore
+from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.metrics.client_metrics import ClientMetrics
 from barnabas.client.metrics.consumer_metrics import consumer_metrics
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
@@ -102,6 +103,14 @@ class PositionsAndOffsets(Client):
     def done_up_to(self, message: Message) -> None:
         """Mark a message and all before it in its partition as done, with `commit="done"`."""
         self._core.done_up_to(message)
+
+    @property
+    def membership(self) -> GroupMembership:
+        """The member of the group that this consumer is now: its id and its generation or epoch.
+
+        Both change; before it has joined, and without a group, the id is empty. Does not block.
+        """
+        return self._core.membership
 
     @property
     def _offsets_source(self) -> ConsumerCore:

@@ -10,6 +10,8 @@ import pytest
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.controller_calls import ControllerUnavailable
 from barnabas.broker.control.disk_trust import UNKNOWN_EPOCH, DiskTrust
+from barnabas.broker.node import Node
+from barnabas.broker.quorum import Quorum
 from barnabas.broker.quorum.voter_probe import Answer, VoterProbe
 from barnabas.log import OsDisk, StorageError
 from barnabas.raft import ReplicaKey
@@ -49,6 +51,7 @@ class Stage:
         self.trust = DiskTrust(OsDisk(), str(path), "boot")
         self.in_step = True
         self.may_vouch = True
+        self.lacks_decisions = False
         self.lifecycle = self.new()
 
     def new(self) -> BrokerLifecycle:
@@ -68,6 +71,7 @@ class Stage:
             on_cut_off=self._cut_off,
             on_failure=self.failures.append,
             probe_voters=self.probe_voters,
+            lacks_decisions=lambda: self.lacks_decisions,
         )
 
     async def probe_voters(self) -> VoterProbe:
@@ -245,6 +249,28 @@ def test_a_node_that_hears_nothing_for_a_session_is_cut_off(tmp_path: Path) -> N
         await wait_until_async(lambda: not lifecycle.is_cut_off)
 
     play(tmp_path, scenario)
+
+
+def test_a_node_that_lacks_decisions_answers_for_no_partition(tmp_path: Path) -> None:
+    """Others may lead what it led: it would show offsets that were committed before."""
+
+    async def scenario(stage: Stage) -> None:
+        lifecycle = await stage.started()
+        assert not lifecycle.is_cut_off
+        stage.lacks_decisions = True
+        assert lifecycle.is_cut_off, "although the controller answers its heartbeats"
+        stage.lacks_decisions = False
+        assert not lifecycle.is_cut_off
+
+    play(tmp_path, scenario)
+
+
+def test_a_full_disk_that_keeps_decisions_from_a_node_cuts_it_off(
+    local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not local_node.lifecycle.is_cut_off
+    monkeypatch.setattr(Quorum, "lacks_decisions", property(lambda _: True))
+    assert local_node.lifecycle.is_cut_off
 
 
 def test_a_fenced_node_is_cut_off_although_the_controller_answers(tmp_path: Path) -> None:

@@ -5,7 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from barnabas.broker.node import Node
-from barnabas.metadata.image import TopicImage
+from barnabas.metadata.image import MetadataImage, TopicImage
+from barnabas.metadata.records import TopicRecord
+
+
+def coordinator(kind: str, done: list[str]) -> Any:
+    return SimpleNamespace(topics_deleted=lambda names: done.append(f"{kind} {[*names]}"))
 
 
 def test_coordinators_forget_topics_apart_from_their_partitions() -> None:
@@ -17,15 +22,13 @@ def test_coordinators_forget_topics_apart_from_their_partitions() -> None:
             done.append(f"{name}-{index}")
             yield 1
 
-    def coordinator(kind: str) -> Any:
-        return SimpleNamespace(topics_deleted=lambda names: done.append(f"{kind} {[*names]}"))
-
     node: Any = SimpleNamespace(
         topic_metadata=SimpleNamespace(changed=lambda name: None),
         partitions=SimpleNamespace(delete_topic=delete_topic),
-        groups=coordinator("groups"),
-        transactions=coordinator("transactions"),
-        share_coordinator=coordinator("share groups"),
+        image=MetadataImage(),
+        groups=coordinator("groups", done),
+        transactions=coordinator("transactions", done),
+        share_coordinator=coordinator("share groups", done),
     )
     topic = TopicImage("t", bytes(16))
     Node._topics_removed(node, [topic])
@@ -36,3 +39,19 @@ def test_coordinators_forget_topics_apart_from_their_partitions() -> None:
     ]
     assert list(Node._topic_removed(node, topic)) == [1, 1]
     assert done[3:] == ["t-0", "t-1"]
+
+
+def test_a_transaction_ends_in_a_topic_that_was_created_again_meanwhile() -> None:
+    """The node has learned of both at once: the transaction may have begun in the new topic, which
+    would be read no further without its marker."""
+    done: list[str] = []
+    image = MetadataImage()
+    image.replay(TopicRecord("t", bytes([1] * 16)))
+    node: Any = SimpleNamespace(
+        image=image,
+        groups=coordinator("groups", done),
+        transactions=coordinator("transactions", done),
+        share_coordinator=coordinator("share groups", done),
+    )
+    Node._topics_removed(node, [TopicImage("t", bytes(16)), TopicImage("u", bytes([2] * 16))])
+    assert done[1] == "transactions ['u']"

@@ -54,7 +54,7 @@ class Replica:
         )
         self.log = Log.open(MemoryDisk(), "data/t-0", LogConfig(), 0)
         self.partition = Partition("t", 0, bytes(16), self.log, LIMITS, host)
-        self._epoch = 0
+        self._epoch = -1
 
     def assign(self, leader: int, isr: list[int] | None = None) -> None:
         self._epoch += 1
@@ -325,6 +325,24 @@ def test_an_unknown_producer_begins_with_its_first_batch_at_a_new_leader(replica
     assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     replica.write(0)
     replica.write(1)
+
+
+def test_an_unknown_producer_begins_with_its_first_batch_where_nothing_was_stored_yet(
+    replica: Replica,
+) -> None:
+    """The former leader has refused the first batch, and its log is empty."""
+    replica.assign(leader=2)
+    replica.assign(leader=1)
+    with pytest.raises(AppendRefused) as early:
+        replica.write(1)
+    assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    replica.write(0)
+    replica.write(1)
+
+
+def test_the_first_leader_of_all_takes_any_batch_of_an_unknown_producer(replica: Replica) -> None:
+    """The topic was deleted and made again: the producer continues where it was."""
+    replica.write(7)
 
 
 def test_an_unknown_producer_may_begin_anywhere_in_the_end(replica: Replica) -> None:

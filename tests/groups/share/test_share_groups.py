@@ -254,6 +254,24 @@ def test_a_deleted_topic_is_forgotten(shell: ShareShell) -> None:
     assert shell.assigned(shell.beaten(shell.beat("a", 0, ["t"]))) == {"t": [0]}
 
 
+def test_the_late_deletion_of_a_topic_spares_the_states_of_the_next_one_of_its_name(
+    shell: ShareShell,
+) -> None:
+    """Else its members would have nothing to read until the states had been begun again."""
+    shell.join_group("a")
+    shell.begin_states()
+    (former,) = shell.shard.share.known_states(G)
+    shell.topics.delete("t")
+    created = shell.topics.create("t", 1)
+    shell.advance(1_000)
+    shell.beat("a", 0, ["t"])
+    shell.begin_states()
+    assert shell.shard.share.known_states(G).keys() == {former, created}
+    shell.carry_out(shell.shard.topics_deleted({"t"}, {former}))
+    assert shell.shard.share.known_states(G).keys() == {created}
+    assert not shell.shard.share.missing_states(G)
+
+
 @given(
     st.integers(1, 12),
     st.dictionaries(st.integers(1, 3), st.integers(1, 9), min_size=1),

@@ -105,6 +105,8 @@ class RoundRunner:
     async def _in_transaction(self, messages: list[Message]) -> bool:
         """Whether it was committed; otherwise the records come again."""
         clock = self._attempts.clock
+        if self._attempts.use_member is not None:
+            await self._attempts.use_member(self._source.membership.member_id)
         began_ms = clock.time_ms()
         self._refusals.begin()
         try:

@@ -7,6 +7,7 @@ coordinator_shard                                   one shard: decide, append, w
 group_coordinator, group_coordinator_shard          consumer groups and committed offsets
 transaction_coordinator, transaction_coordinator_shard   transactions
 share_coordinator, share_coordinator_shard          states of share groups
+member_connections                                  members of groups whose connections break
 share_group_settings                                settings of one share group
 transaction_verification                            may a partition be written for a transaction?
 transaction_markers                                 sends markers to the leaders of partitions

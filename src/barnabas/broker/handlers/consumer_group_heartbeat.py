@@ -9,7 +9,7 @@ from asyncio import Future
 from typing import Any, Protocol
 
 from barnabas.broker.access.authorization import Authorization
-from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.handlers.group_shards import FollowsMembers, follow_member
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
@@ -19,11 +19,10 @@ from barnabas.wire.messages.consumer_group_heartbeat import (
 )
 
 
-class Needs(Protocol):
+class Needs(FollowsMembers, Protocol):
     """What this handler asks of the node."""
 
     authorization: Authorization
-    groups: GroupCoordinator
 
 
 def handle(
@@ -43,6 +42,7 @@ def handle(
             now_ms=shard.now_ms(),
         )
     )
+    answer.add_done_callback(lambda done: _answered(node, request, context, done))
     access = node.authorization.of(context.connection, "ConsumerGroupHeartbeat")
     node.groups.regexes.start_if_due(
         shard,
@@ -50,3 +50,16 @@ def handle(
         lambda name: access.is_full or access.topic(AclOperation.DESCRIBE, name, log=False),
     )
     return answer
+
+
+def _answered(
+    node: Needs,
+    request: ConsumerGroupHeartbeatRequest,
+    context: RequestContext,
+    answer: "Future[ConsumerGroupHeartbeatResponse]",
+) -> None:
+    member_id = request.member_id
+    if not answer.cancelled() and answer.exception() is None:
+        member_id = answer.result().member_id or member_id  # given out in version 0
+    if member_id:
+        follow_member(node, request.group_id, member_id, context)

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.coordinator.member_connections import MemberConnections
+from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups import GroupShard
 from barnabas.metadata.image import MetadataImage
@@ -35,6 +37,23 @@ def decided_by_shard(
     if isinstance(shard, ErrorCode):
         return failed(shard)
     return shard.decide(lambda token: decide(shard.groups, token, shard.now_ms()))
+
+
+class FollowsMembers(Needs, Protocol):
+    """What handlers ask of the node through which members say that they live."""
+
+    member_connections: MemberConnections
+
+
+def follow_member(
+    node: FollowsMembers, group_id: str, member_id: str, context: RequestContext
+) -> None:
+    """Remember on which connection a member of a consumer group was heard, if it is one."""
+    shard = node.groups.find(group_id)
+    if not isinstance(shard, ErrorCode) and shard.groups.is_member(group_id, member_id):
+        node.member_connections.heard(group_id, member_id, context.connection)
+    else:
+        node.member_connections.left(group_id, member_id)
 
 
 def partition_exists(node: Needs, topic: str, index: int) -> bool:

@@ -1,21 +1,17 @@
 """Heartbeat, versions 0-4."""
 
-from typing import Protocol
-
-from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.handlers.group_shards import FollowsMembers, follow_member
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-class Needs(Protocol):
-    """What this handler asks of the node."""
-
-    groups: GroupCoordinator
-
-
-def handle(node: Needs, request: HeartbeatRequest, _: RequestContext) -> HeartbeatResponse:
+def handle(
+    node: FollowsMembers, request: HeartbeatRequest, context: RequestContext
+) -> HeartbeatResponse:
     shard = node.groups.find(request.group_id)
     if isinstance(shard, ErrorCode):
         return HeartbeatResponse(error_code=shard)
-    return shard.groups.classic.heartbeat(request, now_ms=shard.now_ms())
+    response = shard.groups.classic.heartbeat(request, now_ms=shard.now_ms())
+    follow_member(node, request.group_id, request.member_id, context)
+    return response

@@ -3,15 +3,19 @@
 from asyncio import Future
 from typing import Any
 
-from barnabas.broker.handlers.group_shards import Needs, decided_by_shard
+from barnabas.broker.handlers.group_shards import (
+    FollowsMembers,
+    decided_by_shard,
+    follow_member,
+)
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 def handle(
-    node: Needs, request: JoinGroupRequest, context: RequestContext
+    node: FollowsMembers, request: JoinGroupRequest, context: RequestContext
 ) -> "JoinGroupResponse | Future[Any]":
-    return decided_by_shard(
+    answer = decided_by_shard(
         node,
         request.group_id,
         lambda error: JoinGroupResponse(error_code=error),
@@ -24,3 +28,6 @@ def handle(
             now_ms=now_ms,
         ),
     )
+    if request.member_id:  # it may be killed before its first heartbeat
+        follow_member(node, request.group_id, request.member_id, context)
+    return answer

@@ -2,16 +2,16 @@
 
 Partitions of newly subscribed topics are assigned as soon as share coordinators have a state for
 them, which a heartbeat sets off; until then members are asked to come back soon. A member whose
-connection breaks is removed soon after; see `broker/share/member_connections.py`.
+connection breaks is removed soon after; see `broker/coordinator/member_connections.py`.
 """
 
 from asyncio import Future
 from typing import Protocol
 
 from barnabas.broker.coordinator.group_coordinator import GroupCoordinator
+from barnabas.broker.coordinator.member_connections import MemberConnections
 from barnabas.broker.net.dispatcher import Outcome, RequestContext
 from barnabas.broker.share.group_states import GroupStates
-from barnabas.broker.share.member_connections import MemberConnections
 from barnabas.groups.share.heartbeat import LEAVE_EPOCH
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.share_group_heartbeat import (

@@ -2,9 +2,12 @@
 
 The controller stamps what it writes to the metadata log, this node's registration among it. What
 was stored by other nodes, days ago, expires only by what both clocks agree on: a node that starts
-with its clock a week ahead must not delete what is a day old. There is no second clock where this
-node is the controller, and none is asked while it replays the log: then it seems far ahead, and
-expires nothing.
+with its clock a week ahead must not delete what is a day old.
+
+No second clock is asked while this node replays the log: then it seems far ahead, and expires
+nothing. Nor is one asked while this node is the controller. What it has known of its clock before
+still holds: it may have become the controller because it came back. So it may expire something
+late by the time that the whole cluster was down. The only voter has no other clock than its own.
 """
 
 from barnabas.broker.runtime.clock import Clock
@@ -17,5 +20,6 @@ class ClusterTime:
         """By how much this clock is ahead, or what was applied last is old."""
 
     def applied(self, stamped_ms: int) -> None:
-        """A batch of the metadata log was applied; the controller stamped it then."""
+        """A batch of the metadata log was applied; another node, or the only voter, stamped it
+        then."""
         self.lead_ms = max(0, self._clock.steady_ms() - stamped_ms)

@@ -225,6 +225,9 @@ class RaftShell:
                 self._failed(RuntimeError("what is agreed could not be followed"))
         self._arm()
 
+    def _has_other_voters(self) -> bool:
+        return len(self.raft.voters.voters) > 1
+
     def _deal_with(self, ready: Ready) -> None:
         if ready.writes:
             self._writer.add(ready.writes)
@@ -233,10 +236,11 @@ class RaftShell:
         if ready.restore is not None:
             self.state_machine.restore(ready.restore)
         if ready.committed:
-            self.state_machine.apply(ready.committed)
-            if self.state_machine.stamped_ms is not None:
-                self.cluster_time.applied(self.state_machine.stamped_ms)
-            if ready.committed[-1].epoch == self.led_epoch:
+            stamped_ms = self.state_machine.apply(ready.committed)
+            is_own = ready.committed[-1].epoch == self.led_epoch
+            if stamped_ms is not None and not (is_own and self._has_other_voters()):
+                self.cluster_time.applied(stamped_ms)
+            if is_own:
                 self._proposals.committed(self.state_machine.end_offset)
         if self._replays:
             self._tell_replayed()

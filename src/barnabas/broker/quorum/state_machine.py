@@ -40,8 +40,6 @@ class StateMachine:
         self._last_snapshot_records = 0
         self.end_offset = 0
         """The offset behind what has been applied."""
-        self.stamped_ms: int | None = None
-        """When the controller wrote what was applied last; None if that was a snapshot."""
 
     def restore(self, snapshot: Snapshot) -> None:
         """Raises `StorageError`."""
@@ -53,15 +51,19 @@ class StateMachine:
         self._begin_again(len(records), len(snapshot.content))
         self._callbacks.on_restore(records, self.end_offset)
 
-    def apply(self, entries: list[Entry]) -> None:
-        """Raises `StorageError`."""
+    def apply(self, entries: list[Entry]) -> int | None:
+        """Returns when the controller wrote the last batch; None if there is none.
+
+        Raises `StorageError`.
+        """
         records: list[MetadataRecord] = []
+        stamped_ms: int | None = None
         try:
             for entry in entries:
                 if isinstance(entry.body, Batch):
                     decoded = decode_batch(entry.body.payload)
                     if decoded:
-                        self.stamped_ms = decoded[-1].timestamp
+                        stamped_ms = decoded[-1].timestamp
                     records += (decode_metadata_record(record.value or b"") for record in decoded)
                     self._bytes_since += len(entry.body.payload)
         except (RecordsError, WireError) as error:
@@ -69,6 +71,7 @@ class StateMachine:
         self.end_offset = entries[-1].end_offset
         self._records_since += len(records)
         self._callbacks.on_commit(records, self.end_offset)
+        return stamped_ms
 
     @property
     def is_snapshot_due(self) -> bool:

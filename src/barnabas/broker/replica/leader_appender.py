@@ -163,8 +163,8 @@ class LeaderAppender:
         if self._partition.host.clock.steady_ms() >= leading.settling_until_ms:
             leading.settling_until_ms = 0
             return False
-        if leading.epoch_start_offset == 0:
-            return False  # nobody has led before, and nothing is known of any producer
+        if leading.leader_epoch == 0:
+            return False  # nobody has led before
         producer = self._partition.log.producer_state.table.get(header.producer_id)
         if producer is None:
             return header.base_sequence > 0

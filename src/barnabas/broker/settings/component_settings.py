@@ -204,6 +204,7 @@ class GroupSettings:
     min_session_timeout_ms: int = _setting("group.min.session.timeout.ms")
     max_session_timeout_ms: int = _setting("group.max.session.timeout.ms")
     initial_rebalance_delay_ms: int = _setting("group.initial.rebalance.delay.ms")
+    disconnect_grace_ms: int = _setting("group.disconnect.grace.ms")
     max_size: int = _setting("group.max.size")
     metadata_max_bytes: int = _setting("group.metadata.max.bytes")
     offset_metadata_max_bytes: int = _setting("offset.metadata.max.bytes")

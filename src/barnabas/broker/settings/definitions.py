@@ -563,6 +563,15 @@ _OWN = (
         "Delay of the first rebalance of an empty group, to wait for more members",
         low=0,
     ),
+    ConfigDef(
+        "group.disconnect.grace.ms",
+        _INT,
+        "5000",
+        "Time after which a member of a consumer group whose connection broke is removed, unless "
+        "it is back; at least one and a half of its heartbeat intervals. Static members are "
+        "removed at their session timeout, as all members are with -1",
+        low=-1,
+    ),
     ConfigDef("group.max.size", _INT, "2147483647", "Maximum number of members of a group", low=1),
     ConfigDef(
         "group.metadata.max.bytes",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.base.command import AsJson, CommandError, UsageError, common_options, exit_with
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.base.profiles import Profiles
@@ -32,8 +32,8 @@ Name = Annotated[
 
 
 @app.command("set", epilog="Example: barnabas profile set prod --bootstrap k1:9093,k2:9093")
+@command()
 def set_(
-    ctx: typer.Context,
     name: Name,
     bootstrap: Annotated[
         str | None,
@@ -55,22 +55,18 @@ def set_(
     It is a properties file that only you can read: you may edit it, and put a password there
     instead of on the command line.
     """
-
-    def call() -> None:
-        profiles = Profiles(os.environ)
-        path = profiles.path(name)
-        before = read_properties(path, "profile") if path.exists() else {}
-        given = parse_pairs(settings or [], "--set")
-        if bootstrap is not None:
-            given[_BOOTSTRAP] = bootstrap
-        new = {key: value for key, value in (before | given).items() if key not in (unset or ())}
-        if _BOOTSTRAP not in new:
-            raise UsageError(f"profile {name} has no brokers; give --bootstrap HOST:PORT")
-        _check(new)
-        profiles.save(name, new)
-        say(f"wrote {path}; `barnabas profile use {name}` makes commands use it")
-
-    exit_with(call, verbose=common_options(ctx).verbose)
+    profiles = Profiles(os.environ)
+    path = profiles.path(name)
+    before = read_properties(path, "profile") if path.exists() else {}
+    given = parse_pairs(settings or [], "--set")
+    if bootstrap is not None:
+        given[_BOOTSTRAP] = bootstrap
+    new = {key: value for key, value in (before | given).items() if key not in (unset or ())}
+    if _BOOTSTRAP not in new:
+        raise UsageError(f"profile {name} has no brokers; give --bootstrap HOST:PORT")
+    _check(new)
+    profiles.save(name, new)
+    say(f"wrote {path}; `barnabas profile use {name}` makes commands use it")
 
 
 def _check(settings: dict[str, str]) -> None:
@@ -84,8 +80,8 @@ def _check(settings: dict[str, str]) -> None:
 
 
 @app.command("use", epilog="Example: barnabas profile use prod")
+@command()
 def use(
-    ctx: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -98,57 +94,47 @@ def use(
 
     It counts where neither --bootstrap nor --command-config nor a variable names a cluster.
     """
-
-    def call() -> None:
-        if (name is None) is not none:
-            raise UsageError("give the name of a profile, or --none")
-        profiles = Profiles(os.environ)
-        if name is not None:
-            _existing(profiles, name)
-        profiles.use(name)
-        say("using no profile" if name is None else f"using profile {name}")
-
-    exit_with(call, verbose=common_options(ctx).verbose)
+    if (name is None) is not none:
+        raise UsageError("give the name of a profile, or --none")
+    profiles = Profiles(os.environ)
+    if name is not None:
+        _existing(profiles, name)
+    profiles.use(name)
+    say("using no profile" if name is None else f"using profile {name}")
 
 
 @app.command("list", epilog="Example: barnabas profile list")
-def list_(ctx: typer.Context, as_json: AsJson = False) -> None:
+@command("as_json")
+def list_(common: CommonOptions) -> None:
     """List profiles; the one in use has a star."""
-
-    def call() -> None:
-        profiles = Profiles(os.environ)
-        in_use = profiles.in_use()
-        rows = [
-            (name, read_properties(profiles.path(name), "profile").get(_BOOTSTRAP))
-            for name in profiles.names()
-        ]
-        if as_json or common_options(ctx).as_json:
-            print_json([{"profile": n, "bootstrap": b, "in_use": n == in_use} for n, b in rows])
-        elif rows:
-            print_table(
-                ("in use", "profile", "bootstrap"),
-                [("*" if name == in_use else "", name, brokers) for name, brokers in rows],
-            )
-        else:
-            say("no profiles; create one with `barnabas profile set NAME --bootstrap HOST:PORT`")
-
-    exit_with(call, verbose=common_options(ctx).verbose)
+    profiles = Profiles(os.environ)
+    in_use = profiles.in_use()
+    rows = [
+        (name, read_properties(profiles.path(name), "profile").get(_BOOTSTRAP))
+        for name in profiles.names()
+    ]
+    if common.as_json:
+        print_json([{"profile": n, "bootstrap": b, "in_use": n == in_use} for n, b in rows])
+    elif rows:
+        print_table(
+            ("in use", "profile", "bootstrap"),
+            [("*" if name == in_use else "", name, brokers) for name, brokers in rows],
+        )
+    else:
+        say("no profiles; create one with `barnabas profile set NAME --bootstrap HOST:PORT`")
 
 
 @app.command("show", epilog="Example: barnabas profile show prod")
-def show(ctx: typer.Context, name: Name, as_json: AsJson = False) -> None:
+@command("as_json")
+def show(common: CommonOptions, name: Name) -> None:
     """Show the settings of a profile, without its passwords."""
-
-    def call() -> None:
-        settings = read_properties(_existing(Profiles(os.environ), name), "profile")
-        shown = {key: _HIDDEN if _is_secret(key) else value for key, value in settings.items()}
-        if as_json or common_options(ctx).as_json:
-            print_json({"profile": name, "settings": shown})
-        else:
-            for key, value in shown.items():
-                print_line(f"{key}={value}")
-
-    exit_with(call, verbose=common_options(ctx).verbose)
+    settings = read_properties(_existing(Profiles(os.environ), name), "profile")
+    shown = {key: _HIDDEN if _is_secret(key) else value for key, value in settings.items()}
+    if common.as_json:
+        print_json({"profile": name, "settings": shown})
+    else:
+        for key, value in shown.items():
+            print_line(f"{key}={value}")
 
 
 def _is_secret(setting: str) -> bool:
@@ -156,16 +142,13 @@ def _is_secret(setting: str) -> bool:
 
 
 @app.command("delete", epilog="Example: barnabas profile delete prod")
-def delete(ctx: typer.Context, name: Name) -> None:
+@command()
+def delete(name: Name) -> None:
     """Delete a profile."""
-
-    def call() -> None:
-        profiles = Profiles(os.environ)
-        _existing(profiles, name)
-        profiles.delete(name)
-        say(f"deleted profile {name}")
-
-    exit_with(call, verbose=common_options(ctx).verbose)
+    profiles = Profiles(os.environ)
+    _existing(profiles, name)
+    profiles.delete(name)
+    say(f"deleted profile {name}")
 
 
 def _existing(profiles: Profiles, name: str) -> Path:

@@ -9,14 +9,8 @@ import typer
 
 from barnabas.cli.application.loading import load
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import ClientConfig, CommandConfig
-from barnabas.cli.base.command import (
-    Bootstrap,
-    UsageError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.client_security import ClientConfig
+from barnabas.cli.base.command import CLUSTER, CommonOptions, UsageError, command
 from barnabas.cli.base.log_format import LogFormat
 
 EPILOG = """\b
@@ -32,8 +26,9 @@ _GRACE_S = 20.0  # as of `App.serve`
 _JOIN_S = 0.5
 
 
+@command(*CLUSTER)
 def run(
-    ctx: typer.Context,
+    common: CommonOptions,
     name: Annotated[
         str, typer.Argument(metavar="MODULE:NAME", help="Application, as orders:app for orders.py.")
     ],
@@ -60,33 +55,25 @@ def run(
     log_format: Annotated[
         LogFormat, typer.Option(help="Lines of the log: text, or JSON objects.")
     ] = LogFormat.TEXT,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    verbose: Verbose = False,
-) -> None:
+) -> int | None:
     """Run the handlers of an application until Ctrl-C."""
-    before = common_options(ctx)
+    from barnabas.app.logs import set_up_log
 
-    def call() -> int | None:
-        from barnabas.app.logs import set_up_log
+    address = None if http is None else _address(http)
+    servers = common.bootstrap
+    config = common.command_config
+    if workers == 1 and not reload:
+        set_up_log(as_json=log_format is LogFormat.JSON)
+        return _run_here(name, address, servers, config, grace)
+    from barnabas.cli.application.workers import Workers
 
-        address = None if http is None else _address(http)
-        servers = bootstrap or before.bootstrap
-        config = command_config or before.command_config
-        if workers == 1 and not reload:
-            set_up_log(as_json=log_format is LogFormat.JSON)
-            return _run_here(name, address, servers, config, grace)
-        from barnabas.cli.application.workers import Workers
-
-        load(name)  # so that a mistake is told once
-        command = ["app", "run", name, "--log-format", log_format, "--grace", f"{grace:g}"]
-        if servers:
-            command += ["--bootstrap", servers]
-        if config:
-            command += ["--command-config", str(config)]
-        return Workers(command, workers, address, grace, reloads=reload).run()
-
-    exit_with(call, verbose=verbose or before.verbose)
+    load(name)  # so that a mistake is told once
+    arguments = ["app", "run", name, "--log-format", log_format, "--grace", f"{grace:g}"]
+    if servers:
+        arguments += ["--bootstrap", servers]
+    if config:
+        arguments += ["--command-config", str(config)]
+    return Workers(arguments, workers, address, grace, reloads=reload).run()
 
 
 def _run_here(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.command import CommandError, UsageError, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommandError, UsageError, command
 from barnabas.cli.base.output import say
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ CheckWith = Annotated[
 ]
 
 
+@command()
 def keygen(
-    ctx: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)
     ],
-    verbose: Verbose = False,
 ) -> None:
     """Make a key that signs backups.
 
@@ -36,19 +35,16 @@ def keygen(
     whoever has it can sign.
     """
 
-    def call() -> None:
-        from barnabas.backup.signature import create_key
+    from barnabas.backup.signature import create_key
 
-        try:
-            create_key(file)
-        except FileExistsError as error:
-            raise CommandError(
-                f"{file} exists; without it, backups that it has signed can't be checked. Choose "
-                "another name"
-            ) from error
-        say(f"wrote {file}; keep a copy of it, apart from the backup")
-
-    exit_with(call, verbose=verbose or common_options(ctx).verbose)
+    try:
+        create_key(file)
+    except FileExistsError as error:
+        raise CommandError(
+            f"{file} exists; without it, backups that it has signed can't be checked. Choose "
+            "another name"
+        ) from error
+    say(f"wrote {file}; keep a copy of it, apart from the backup")
 
 
 def read_key(file: Path | None, place: str) -> "SigningKey | None":

@@ -8,7 +8,7 @@ import typer
 from barnabas.cli.backup.arguments import Place, chosen
 from barnabas.cli.backup.key_file import CheckWith, read_key
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommonOptions, command
 from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.quantities import counted, human_size
 
@@ -21,19 +21,10 @@ Number = Annotated[
 ]
 
 
-def show(
-    ctx: typer.Context,
-    place: Place,
-    point: Number = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+@command("as_json")
+def show(common: CommonOptions, place: Place, point: Number = None) -> int:
     """Show the points of a backup, or what one of them has."""
-    before = common_options(ctx)
-    exit_with(
-        lambda: _show(place, point, as_json=as_json or before.as_json),
-        verbose=verbose or before.verbose,
-    )
+    return _show(place, point, as_json=common.as_json)
 
 
 def _show(place: str, number: int | None, *, as_json: bool) -> int:
@@ -135,24 +126,19 @@ def _show_point(point: "Point", *, as_json: bool) -> None:
         say(f"warning: {problem}")
 
 
+@command("as_json")
 def verify(
-    ctx: typer.Context,
+    common: CommonOptions,
     place: Place,
     point: Number = None,
     key_file: CheckWith = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Read all files of a backup and compare their checksums.
 
     Each damaged file is named, with the offsets that are affected. The exit code is 1 if there is
     any. With --key-file, this includes points that are not signed with this key.
     """
-    before = common_options(ctx)
-    exit_with(
-        lambda: _verify(place, point, key_file, as_json=as_json or before.as_json),
-        verbose=verbose or before.verbose,
-    )
+    return _verify(place, point, key_file, as_json=common.as_json)
 
 
 def _verify(place: str, number: int | None, key_file: Path | None, *, as_json: bool) -> int:
@@ -203,22 +189,17 @@ def _unchecked(signed: int, points: int) -> str:
     return f"{counted(points, 'point')} not signed: checksums find damage, not deliberate changes"
 
 
+@command("as_json")
 def prune(
-    ctx: typer.Context,
+    common: CommonOptions,
     place: Place,
     keep: Annotated[int, typer.Option("--keep", metavar="N", min=1, help="Points to keep.")],
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Delete all but the newest points, and files that no point needs.
 
     Let no `barnabas backup create` run meanwhile.
     """
-    before = common_options(ctx)
-    exit_with(
-        lambda: _prune(place, keep, as_json=as_json or before.as_json),
-        verbose=verbose or before.verbose,
-    )
+    return _prune(place, keep, as_json=common.as_json)
 
 
 def _prune(place: str, keep: int, *, as_json: bool) -> int:

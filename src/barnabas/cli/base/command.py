@@ -1,19 +1,19 @@
 """What all commands share: common options, running, and turning failures into exit codes.
 
-`cluster_command` makes a typer command from an async function whose first parameter is a
-`Session`; the other parameters are its own arguments. `--bootstrap`, `--command-config`, `--json`
-and `--verbose` are added here, so that they are understood behind every command as well as before
-it.
+`command` makes a typer command from a function, and `cluster_command` one from an async function
+that uses a cluster. `--bootstrap`, `--command-config`, `--json` and `--verbose` are added here, so
+that they are understood behind every command as well as before it. Every command is made by one of
+the two: they turn failures into exit codes.
 """
 
 import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "barnabas-cli"
 _SILENCE_S = 3
+_MADE = ("ctx", "common", "session")
+"""Parameters of commands that are not arguments."""
 _INSTALL = "pip install"
 
 Bootstrap = Annotated[
@@ -57,14 +59,28 @@ Report = Annotated[
 ]
 
 
+_COMMON: dict[str, tuple[Any, object]] = {
+    "bootstrap": (Bootstrap, None),
+    "as_json": (AsJson, False),
+    "command_config": (CommandConfig, None),
+    "verbose": (Verbose, False),
+}
+CLUSTER = ("bootstrap", "command_config")
+"""The options that say which cluster."""
+
+
 @dataclass(slots=True)
 class CommonOptions:
-    """The options that stood before the command."""
+    """The options that commands share, as they stood before the command or behind it."""
 
     bootstrap: str | None = None
     as_json: bool = False
     verbose: bool = False
     command_config: Path | None = None
+
+    def client_config(self) -> ClientConfig:
+        """The cluster that they name; raises `InvalidArgument`."""
+        return ClientConfig(self.command_config, bootstrap=self.bootstrap)
 
 
 @dataclass(slots=True)
@@ -123,55 +139,84 @@ class UsageError(CommandError):
         super().__init__(message, exit_codes.USAGE)
 
 
+def command(*takes: str) -> Callable[[Callable[..., int | None]], Callable[..., None]]:
+    """Make a typer command from a function; it may return an exit code.
+
+    The command has the function's parameters, --verbose, and the options that `takes` names. A
+    parameter `common` is the `CommonOptions`: those of the command, and those before it.
+    """
+
+    def decorator(function: Callable[..., int | None]) -> Callable[..., None]:
+        return typer_command(function, function, parameters_of(function), takes)
+
+    return decorator
+
+
 def cluster_command(
     function: Callable[..., Coroutine[Any, Any, int | None]], *, json_help: str = JSON_HELP
 ) -> Callable[..., None]:
-    """Make a typer command from an async function; it may return an exit code."""
+    """Make a typer command from an async function; it may return an exit code.
 
-    def run(
-        ctx: typer.Context,
-        *,
-        bootstrap: str | None,
-        as_json: bool,
-        verbose: bool,
-        command_config: Path | None,
-        **arguments: Any,
-    ) -> None:
-        before = common_options(ctx)
+    The command has the function's parameters and all common options. A parameter `session` is the
+    `Session`.
+    """
 
-        def call() -> int | None:
-            from barnabas.cli.base.runner import run_async
+    def call(common: CommonOptions, **arguments: Any) -> int | None:
+        from barnabas.cli.base.runner import run_async
 
-            config = client_config(bootstrap, command_config, before)
-            session = Session(config.bootstrap, as_json or before.as_json, config)
-            return run_async(function(session, **arguments))
+        config = common.client_config()
+        session = Session(config.bootstrap, common.as_json, config)
+        return run_async(function(session=session, **arguments))
 
-        exit_with(call, verbose=verbose or before.verbose)
+    return typer_command(call, function, parameters_of(function), tuple(_COMMON), json_help)
 
-    as_json = Annotated[bool, typer.Option("--json", help=json_help)]
-    common: dict[str, tuple[Any, object]] = {
-        "bootstrap": (Bootstrap, None),
-        "as_json": (as_json, False),
-        "command_config": (CommandConfig, None),
-        "verbose": (Verbose, False),
-    }
-    _take_over_signature(run, function, common)
+
+def parameters_of(function: Callable[..., object]) -> list[inspect.Parameter]:
+    """The parameters of a command that are its arguments and options."""
+    found = inspect.signature(function).parameters.values()
+    return [each for each in found if each.name not in _MADE]
+
+
+def typer_command(
+    call: Callable[..., int | None],
+    described: Callable[..., object],
+    own: Iterable[inspect.Parameter],
+    takes: Sequence[str],
+    json_help: str = JSON_HELP,
+) -> Callable[..., None]:
+    """A command that runs `call`, with its own parameters and common options.
+
+    Its name and help are those of the function `described`.
+    """
+    common = {name: each for name, each in _COMMON.items() if name in (*takes, "verbose")}
+    if "as_json" in common:
+        common["as_json"] = (Annotated[bool, typer.Option("--json", help=json_help)], False)
+    asked = inspect.signature(call).parameters.keys() & {"ctx", "common"}
+
+    def run(ctx: typer.Context, **arguments: Any) -> None:
+        before = ctx.find_root().obj or CommonOptions()
+        given = {name: arguments.pop(name) for name in common}
+        options = CommonOptions(
+            **{name: given.get(name) or getattr(before, name) for name in _COMMON}
+        )
+        made = {"ctx": ctx, "common": options}
+        arguments |= {name: made[name] for name in asked}
+        exit_with(lambda: call(**arguments), verbose=options.verbose)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("ctx", keyword, annotation=typer.Context),
+        *(each.replace(kind=keyword) for each in own),
+        *(
+            inspect.Parameter(name, keyword, annotation=annotation, default=default)
+            for name, (annotation, default) in common.items()
+        ),
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    run.__doc__ = described.__doc__
+    run.__name__ = described.__name__
     return run
-
-
-def client_config(
-    bootstrap: str | None, command_config: Path | None, before: CommonOptions
-) -> ClientConfig:
-    """The cluster that the options of a command name; raises `InvalidArgument`."""
-    return ClientConfig(
-        command_config or before.command_config, bootstrap=bootstrap or before.bootstrap
-    )
-
-
-def common_options(ctx: typer.Context) -> CommonOptions:
-    """The options before the command."""
-    before = ctx.find_root().obj
-    return before if isinstance(before, CommonOptions) else CommonOptions()
 
 
 def exit_with(call: Callable[[], int | None], *, verbose: bool) -> NoReturn:
@@ -216,30 +261,3 @@ def _is_missing_package(error: ImportError) -> bool:
     """Anything else is a bug."""
     ours = (error.name or "").partition(".")[0] == "barnabas"
     return _INSTALL in str(error) or (isinstance(error, ModuleNotFoundError) and not ours)
-
-
-def _take_over_signature(
-    run: Callable[..., None],
-    function: Callable[..., object],
-    common: dict[str, tuple[Any, object]],
-) -> None:
-    """Let `run` look to typer like `function`, without the session and with the common options."""
-    hints = get_type_hints(function, include_extras=True)
-    own = list(inspect.signature(function).parameters.values())[1:]
-    parameters = [
-        inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    ]
-    parameters += [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
-        for each in own
-    ]
-    parameters += [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default
-        )
-        for name, (annotation, default) in common.items()
-    ]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in parameters}
-    run.__doc__ = function.__doc__
-    run.__name__ = function.__name__

@@ -105,7 +105,7 @@ async def remove_node(
 
     Returns how many partitions were moved, and whether it is forgotten.
     """
-    described = await describe_cluster(cluster)
+    described = await settled_cluster(cluster, leaving=node_id)
     quorum = await describe_quorum(cluster)
     votes = [voter for voter in quorum.voters if voter.node_id == node_id]
     registered = any(broker.node_id == node_id for broker in described.brokers)
@@ -138,7 +138,9 @@ async def remove_node(
 
 async def drain(cluster: ClusterClient, node_id: int, *, replicas: bool) -> Drained:
     """Move leadership away from a node, and replicas if wanted."""
-    described = await describe_cluster(cluster)
+    described = await (
+        settled_cluster(cluster, leaving=node_id) if replicas else describe_cluster(cluster)
+    )
     was_down = _known(described, node_id).fenced
     moved = 0
     stuck: list[TopicPartition] = []
@@ -225,9 +227,11 @@ async def _move_all_off(
     if plan.stuck:
         if not fewer_replicas:
             largest = max(len(assignment[each]) for each in plan.stuck)
+            down = [b.node_id for b in described.brokers if b.fenced and b.node_id != node_id]
+            cure = f"start node {down[0]}, which is down" if down else "add a node first"
             raise CommandError(
                 f"no other node can take {counted(len(plan.stuck), 'partition')} with up to "
-                f"{counted(largest, 'replica')}, such as {plan.stuck[0]}; add a node first, or "
+                f"{counted(largest, 'replica')}, such as {plan.stuck[0]}; {cure}, or "
                 "drop one replica with --fewer-replicas"
             )
         dropped = drop_from(assignment, node_id, plan.stuck)
@@ -248,16 +252,16 @@ async def _move_all_off(
 
 
 async def settled_cluster(
-    cluster: ClusterClient, awaited: Collection[int] | None = None
+    cluster: ClusterClient, awaited: Collection[int] | None = None, leaving: int | None = None
 ) -> ClusterDescription:
-    """The cluster once these nodes, or all, are up, or after a while.
+    """The cluster once these nodes, or all but the `leaving` one, are up, or after a while.
 
-    A node on a busy machine may miss its heartbeats for a moment.
+    A node on a busy machine, or whose disk was full, may miss its heartbeats for a moment.
     """
     deadline = monotonic() + _NODE_WAIT_S
     while True:
         described = await describe_cluster(cluster)
-        down = {broker.node_id for broker in described.brokers if broker.fenced}
+        down = {broker.node_id for broker in described.brokers if broker.fenced} - {leaving}
         if not (down if awaited is None else down.intersection(awaited)) or monotonic() > deadline:
             return described
         await asyncio.sleep(_LOOK_EVERY_S)

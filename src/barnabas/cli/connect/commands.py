@@ -2,14 +2,13 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import AsJson, CommandError, UsageError, common_options, exit_with
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.connect import run as run_command
@@ -34,38 +33,30 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Connector.")]
 DEFAULT_URL = "http://127.0.0.1:8083"
 
 
-def _with(ctx: typer.Context, url: str, use: Callable[["RestClient"], int | None]) -> None:
-    def call() -> int | None:
-        from barnabas.connect.rest_client import RestClient
+def _client(url: str) -> "RestClient":
+    from barnabas.connect.rest_client import RestClient
 
-        return use(RestClient(url))
-
-    exit_with(call, verbose=common_options(ctx).verbose)
-
-
-def _wants_json(ctx: typer.Context, as_json: bool) -> bool:
-    return as_json or common_options(ctx).as_json
+    return RestClient(url)
 
 
 @app.command("list")
-def list_connectors(ctx: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@command("as_json")
+def list_connectors(common: CommonOptions, url: Url = DEFAULT_URL) -> int:
     """List connectors with their states; exit code 1 if one has failed."""
-
-    def use(client: "RestClient") -> int:
-        found = client.call("GET", "connectors", query="?expand=status&expand=info")
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            print_connectors(found)
-        failed = any(state_of(each["status"]) == "FAILED" for each in found.values())
-        return exit_codes.FAILURE if failed else exit_codes.OK
-
-    _with(ctx, url, use)
+    client = _client(url)
+    found = client.call("GET", "connectors", query="?expand=status&expand=info")
+    if common.as_json:
+        print_json(found)
+    else:
+        print_connectors(found)
+    failed = any(state_of(each["status"]) == "FAILED" for each in found.values())
+    return exit_codes.FAILURE if failed else exit_codes.OK
 
 
 @app.command("create")
+@command("as_json")
 def create(
-    ctx: typer.Context,
+    common: CommonOptions,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -87,45 +78,40 @@ def create(
         bool, typer.Option("--update", help="Change the connector if there is one.")
     ] = False,
     url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """Create a connector, and start it."""
     config = {**_config_in(file), **parse_pairs(settings or [], "--set")}
     called = name or config.get("name") or (file.stem if file and file.suffix == ".sql" else None)
     if not called:
         raise UsageError("the connector has no name: --name NAME")
-
-    def use(client: "RestClient") -> None:
-        if update:
-            made = client.call("PUT", "connectors", called, "config", body=config)
-        else:
-            made = client.call("POST", "connectors", body={"name": called, "config": config})
-        if _wants_json(ctx, as_json):
-            print_json(made)
-        else:
-            say(f"connector {called} is {'up to date' if update else 'created'}")
-
-    _with(ctx, url, use)
+    client = _client(url)
+    if update:
+        made = client.call("PUT", "connectors", called, "config", body=config)
+    else:
+        made = client.call("POST", "connectors", body={"name": called, "config": config})
+    if common.as_json:
+        print_json(made)
+    else:
+        say(f"connector {called} is {'up to date' if update else 'created'}")
 
 
 @app.command("status")
-def status(ctx: typer.Context, name: Name, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@command("as_json")
+def status(common: CommonOptions, name: Name, url: Url = DEFAULT_URL) -> int:
     """Show a connector and its tasks, and why they have failed; exit code 1 if they have."""
-
-    def use(client: "RestClient") -> int:
-        found = client.call("GET", "connectors", name, "status")
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            print_status(found)
-        return exit_codes.FAILURE if state_of(found) == "FAILED" else exit_codes.OK
-
-    _with(ctx, url, use)
+    client = _client(url)
+    found = client.call("GET", "connectors", name, "status")
+    if common.as_json:
+        print_json(found)
+    else:
+        print_status(found)
+    return exit_codes.FAILURE if state_of(found) == "FAILED" else exit_codes.OK
 
 
 @app.command("config")
+@command("as_json")
 def config(
-    ctx: typer.Context,
+    common: CommonOptions,
     name: Name,
     settings: Annotated[
         list[str] | None,
@@ -138,43 +124,36 @@ def config(
         typer.Option("--unset", metavar="NAME", help="Setting to remove; may be repeated."),
     ] = None,
     url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """Show the settings of a connector, or change some."""
     changes: dict[str, Any] = {**parse_pairs(settings or [], "--set")}
     changes |= dict.fromkeys(unset or [])
-
-    def use(client: "RestClient") -> None:
-        path = ("connectors", name, "config")
-        if changes:
-            found = client.call("PATCH", *path, body=changes)["config"]
-        else:
-            found = client.call("GET", *path)
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            print_config(found)
-
-    _with(ctx, url, use)
+    client = _client(url)
+    path = ("connectors", name, "config")
+    if changes:
+        found = client.call("PATCH", *path, body=changes)["config"]
+    else:
+        found = client.call("GET", *path)
+    if common.as_json:
+        print_json(found)
+    else:
+        print_config(found)
 
 
 def _simple(verb: str, method: str, path: str, said: str, text: str) -> None:
     """A command that changes the state of connectors."""
 
     def change(
-        ctx: typer.Context,
         names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Connectors.")],
         url: Url = DEFAULT_URL,
     ) -> None:
-        def use(client: "RestClient") -> None:
-            for name in names:
-                client.call(method, "connectors", name, *filter(None, [path]))
-                say(f"connector {name} {said}")
-
-        _with(ctx, url, use)
+        client = _client(url)
+        for name in names:
+            client.call(method, "connectors", name, *filter(None, [path]))
+            say(f"connector {name} {said}")
 
     change.__doc__ = text
-    app.command(verb)(change)
+    app.command(verb)(command()(change))
 
 
 _simple("pause", "PUT", "pause", "is paused", "Pause connectors; resume continues them.")
@@ -185,68 +164,60 @@ _simple("delete", "DELETE", "", "is deleted", "Delete connectors; their checkpoi
 
 
 @app.command("offsets")
+@command("as_json")
 def offsets(
-    ctx: typer.Context,
+    common: CommonOptions,
     name: Name,
     reset: Annotated[
         bool, typer.Option("--reset", help="Let a stopped connector start over.")
     ] = False,
     url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """Show how far a connector has read, or reset it."""
-
-    def use(client: "RestClient") -> None:
-        path = ("connectors", name, "offsets")
-        if reset:
-            say(client.call("DELETE", *path)["message"])
-            return
-        found = client.call("GET", *path)["offsets"]
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            rows = [(json.dumps(each["partition"]), json.dumps(each["offset"])) for each in found]
-            print_table(("partition", "offset"), rows)
-
-    _with(ctx, url, use)
+    client = _client(url)
+    path = ("connectors", name, "offsets")
+    if reset:
+        say(client.call("DELETE", *path)["message"])
+        return
+    found = client.call("GET", *path)["offsets"]
+    if common.as_json:
+        print_json(found)
+    else:
+        rows = [(json.dumps(each["partition"]), json.dumps(each["offset"])) for each in found]
+        print_table(("partition", "offset"), rows)
 
 
 @app.command("plugins")
-def plugins(ctx: typer.Context, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+@command("as_json")
+def plugins(common: CommonOptions, url: Url = DEFAULT_URL) -> None:
     """List what connector.class can be."""
-
-    def use(client: "RestClient") -> None:
-        found = client.call("GET", "connector-plugins")
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            print_table(("class", "type"), [(each["class"], each["type"]) for each in found])
-
-    _with(ctx, url, use)
+    client = _client(url)
+    found = client.call("GET", "connector-plugins")
+    if common.as_json:
+        print_json(found)
+    else:
+        print_table(("class", "type"), [(each["class"], each["type"]) for each in found])
 
 
 @app.command("validate")
+@command("as_json")
 def validate(
-    ctx: typer.Context,
+    common: CommonOptions,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON, as for create.")],
     url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+) -> int:
     """Check the settings of a connector without creating it; exit code 1 if some are wrong."""
     given = _config_in(file)
-
-    def use(client: "RestClient") -> int:
-        plugin = given.get("connector.class", "")
-        found = client.call("PUT", "connector-plugins", plugin, "config", "validate", body=given)
-        if _wants_json(ctx, as_json):
-            print_json(found)
-        else:
-            for each in found["configs"]:
-                for error in each["value"]["errors"]:
-                    print_line(f"{each['value']['name']}: {error}")
-        return exit_codes.FAILURE if found["error_count"] else exit_codes.OK
-
-    _with(ctx, url, use)
+    client = _client(url)
+    plugin = given.get("connector.class", "")
+    found = client.call("PUT", "connector-plugins", plugin, "config", "validate", body=given)
+    if common.as_json:
+        print_json(found)
+    else:
+        for each in found["configs"]:
+            for error in each["value"]["errors"]:
+                print_line(f"{each['value']['name']}: {error}")
+    return exit_codes.FAILURE if found["error_count"] else exit_codes.OK
 
 
 def _config_in(file: Path | None) -> dict[str, Any]:

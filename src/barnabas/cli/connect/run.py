@@ -8,17 +8,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import CommandConfig
-from barnabas.cli.base.command import (
-    Bootstrap,
-    CommandError,
-    Report,
-    UsageError,
-    Verbose,
-    client_config,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CLUSTER, CommonOptions, Report, UsageError, command
 from barnabas.cli.base.pairs import parse_pairs
 
 EPILOG = """\b
@@ -31,8 +21,9 @@ Examples:
 """
 
 
+@command(*CLUSTER)
 def run(
-    ctx: typer.Context,
+    common: CommonOptions,
     checkpoints: Annotated[
         str,
         typer.Option(
@@ -114,68 +105,56 @@ def run(
         typer.Option(metavar="NAME", help="Other host name of the REST API; may be repeated."),
     ] = None,
     report: Report = True,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Run connectors until Ctrl-C or SIGTERM, or stand by for the instance that does.
 
     Connectors are managed by Kafka Connect's REST API, and by the other commands here.
     """
-    before = common_options(ctx)
+    if not pipelines.is_dir():
+        raise UsageError(f"--pipelines {pipelines} is not a directory")
+    if advertise is not None:
+        _check_url(advertise)
+    known = tuple(each.strip() for each in (instances or "").split(",") if each.strip())
+    for each in known:
+        _check_url(each, "--instances")
+    from barnabas.cli.base.runner import run_async
+    from barnabas.cli.base.spark_master import check_master
+    from barnabas.connect.service import serve
+    from barnabas.connect.settings import ServiceSettings
 
-    def call() -> int:
-        if not pipelines.is_dir():
-            raise UsageError(f"--pipelines {pipelines} is not a directory")
-        if advertise is not None:
-            _check_url(advertise)
-        known = tuple(each.strip() for each in (instances or "").split(",") if each.strip())
-        for each in known:
-            _check_url(each, "--instances")
-        from barnabas.cli.base.runner import run_async
-        from barnabas.cli.base.spark_master import check_master
-        from barnabas.connect.service import serve
-        from barnabas.connect.settings import ServiceSettings
-        from barnabas.spark.sessions.java import NoJava
-
-        given = parse_pairs(conf or [], "--conf")
-        check_master(master, given)
-        level = logging.DEBUG if verbose or before.verbose else logging.INFO
-        logging.basicConfig(
-            level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-        )
-        logging.getLogger("barnabas.connect").setLevel(level)
-        config = client_config(bootstrap, command_config, before)
-        config.security()  # wrong settings are found before anything starts
-        settings = ServiceSettings(
-            config.bootstrap,
-            checkpoints,
-            pipelines,
-            host,
-            port,
-            advertise,
-            group,
-            configs_topic,
-            status_topic,
-            replication_factor,
-            master,
-            given,
-            memory,
-            restarts,
-            report,
-            security=config.security_settings,
-            allow_code=allow_code,
-            instances=known,
-            public_hosts=tuple(public_host or ()),
-        )
-        try:
-            received = run_async(serve(settings))
-        except NoJava as missing:
-            raise CommandError(str(missing)) from missing
-        is_term = received == signal.SIGTERM
-        return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED
-
-    exit_with(call, verbose=verbose or before.verbose)
+    given = parse_pairs(conf or [], "--conf")
+    check_master(master, given)
+    level = logging.DEBUG if common.verbose else logging.INFO
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("barnabas.connect").setLevel(level)
+    config = common.client_config()
+    config.security()  # wrong settings are found before anything starts
+    settings = ServiceSettings(
+        config.bootstrap,
+        checkpoints,
+        pipelines,
+        host,
+        port,
+        advertise,
+        group,
+        configs_topic,
+        status_topic,
+        replication_factor,
+        master,
+        given,
+        memory,
+        restarts,
+        report,
+        security=config.security_settings,
+        allow_code=allow_code,
+        instances=known,
+        public_hosts=tuple(public_host or ()),
+    )
+    received = run_async(serve(settings))
+    is_term = received == signal.SIGTERM
+    return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED
 
 
 def _check_url(text: str, option: str = "--advertise") -> None:

@@ -5,14 +5,7 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.base.client_security import CommandConfig
-from barnabas.cli.base.command import (
-    Bootstrap,
-    Verbose,
-    client_config,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CLUSTER, CommonOptions, command
 
 EPILOG = """\b
 Examples:
@@ -24,8 +17,9 @@ Examples:
 """
 
 
+@command(*CLUSTER)
 def console(
-    ctx: typer.Context,
+    common: CommonOptions,
     listen: Annotated[
         str,
         typer.Option(
@@ -123,55 +117,47 @@ def console(
             help="Serve HTTP on addresses other than localhost, behind a proxy with TLS.",
         ),
     ] = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    verbose: Verbose = False,
-) -> None:
+) -> int | None:
     """Show a cluster in the browser.
 
     Runs until Ctrl-C. Needs barnabas[console].
     """
-    before = common_options(ctx)
+    from barnabas.cli.base.console_extra import check_console_installed
+    from barnabas.cli.base.runner import run_async
+    from barnabas.cli.console.run import run_console
 
-    def run() -> int | None:
-        from barnabas.cli.base.console_extra import check_console_installed
-        from barnabas.cli.base.runner import run_async
-        from barnabas.cli.console.run import run_console
+    check_console_installed()
+    from barnabas.console.access.oidc.options import oidc_options
+    from barnabas.console.messages.masking import parse_mask
+    from barnabas.console.options import ConsoleOptions, parse_listen
 
-        check_console_installed()
-        from barnabas.console.access.oidc.options import oidc_options
-        from barnabas.console.messages.masking import parse_mask
-        from barnabas.console.options import ConsoleOptions, parse_listen
-
-        config = client_config(bootstrap, command_config, before)
-        host, port = parse_listen(listen)
-        oidc = oidc_options(
-            oidc_issuer,
-            oidc_client_id,
-            oidc_client_secret_file,
-            oidc_scopes,
-            oidc_user_claim,
-            oidc_token,
-        )
-        options = ConsoleOptions(
-            config.bootstrap,
-            config.security_settings,
-            host,
-            port,
-            read_only=read_only,
-            sign_in=sign_in or oidc is not None,
-            passwords=sign_in,
-            oidc=oidc,
-            public_hosts=tuple(public_host or ()),
-            certificate=certificate,
-            key=key,
-            insecure_http=insecure_http,
-            masks=tuple(map(parse_mask, mask or ())),
-            audit_topic=audit_topic,
-            connect_url=connect,
-            registry_url=registry,
-            pipelines=pipelines,
-        )
-        return run_async(run_console(options, open_browser=not no_browser))
-
-    exit_with(run, verbose=verbose or before.verbose)
+    config = common.client_config()
+    host, port = parse_listen(listen)
+    oidc = oidc_options(
+        oidc_issuer,
+        oidc_client_id,
+        oidc_client_secret_file,
+        oidc_scopes,
+        oidc_user_claim,
+        oidc_token,
+    )
+    options = ConsoleOptions(
+        config.bootstrap,
+        config.security_settings,
+        host,
+        port,
+        read_only=read_only,
+        sign_in=sign_in or oidc is not None,
+        passwords=sign_in,
+        oidc=oidc,
+        public_hosts=tuple(public_host or ()),
+        certificate=certificate,
+        key=key,
+        insecure_http=insecure_http,
+        masks=tuple(map(parse_mask, mask or ())),
+        audit_topic=audit_topic,
+        connect_url=connect,
+        registry_url=registry,
+        pipelines=pipelines,
+    )
+    return run_async(run_console(options, open_browser=not no_browser))

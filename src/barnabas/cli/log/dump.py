@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import (
-    AsJson,
-    CommandError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CommandError, CommonOptions, command
 from barnabas.cli.base.output import print_line, say
 
 if TYPE_CHECKING:
@@ -22,27 +16,22 @@ if TYPE_CHECKING:
 EPILOG = "Example: barnabas log dump data/orders-0/00000000000000000000.log --records"
 
 
+@command("as_json")
 def dump(
-    ctx: typer.Context,
+    common: CommonOptions,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Segment file (.log).", show_default=False)
     ],
     records: Annotated[
         bool, typer.Option("--records", help="Show the records of each batch.")
     ] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Show the batches of a segment file.
 
     The exit code is 1 if the file is damaged. With --json, each line is an object: a batch or a
     problem.
     """
-    before = common_options(ctx)
-    exit_with(
-        lambda: _dump(file, records=records, as_json=as_json or before.as_json),
-        verbose=verbose or before.verbose,
-    )
+    return _dump(file, records=records, as_json=common.as_json)
 
 
 def _dump(file: Path, *, records: bool, as_json: bool) -> int:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import (
-    AsJson,
-    CommandError,
-    UsageError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_line, say
 
 if TYPE_CHECKING:
@@ -24,8 +17,9 @@ if TYPE_CHECKING:
 EPILOG = "Example: barnabas log repair data --partition orders-0 --execute"
 
 
+@command("as_json")
 def repair(
-    ctx: typer.Context,
+    common: CommonOptions,
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Data directory.", show_default=False)
     ],
@@ -48,9 +42,7 @@ def repair(
             help="Let consumers skip records that are lost for good.",
         ),
     ] = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Replace unreadable batches by empty ones.
 
     Stop the server of this data directory first. Offsets do not change; consumers continue after
@@ -59,14 +51,8 @@ def repair(
     node. --accept-loss is for partitions with a single replica; other replicas fetch lost records
     from their leader.
     """
-    before = common_options(ctx)
-    as_json = as_json or before.as_json
-    exit_with(
-        lambda: _repair(
-            data, partition or [], execute=execute, accept_loss=accept_loss, as_json=as_json
-        ),
-        verbose=verbose or before.verbose,
-    )
+    as_json = common.as_json
+    return _repair(data, partition or [], execute=execute, accept_loss=accept_loss, as_json=as_json)
 
 
 def _repair(

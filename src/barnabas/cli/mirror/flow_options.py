@@ -1,6 +1,5 @@
 """The options of flows: which one is meant, and how it names topics."""
 
-import inspect
 from collections.abc import Callable, Coroutine
 from enum import StrEnum
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from barnabas.cli.base.command import AsJson, UsageError, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommonOptions, UsageError, parameters_of, typer_command
 from barnabas.cli.mirror.cluster_option import cluster_of
 from barnabas.cli.mirror.flow_file import PropertyFile, read_flow
 
@@ -114,7 +113,6 @@ def group_settings(
 
 
 def _which_flow(
-    ctx: typer.Context,
     source: Source = None,
     target: Target = None,
     properties: PropertyFile = None,
@@ -126,42 +124,24 @@ def _which_flow(
     target_config: TargetConfig = None,
     names: NamesChoice = NamesOption.PREFIX,
     provenance: Provenance = False,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
 ) -> None:
     """The options of every command that inspects a flow from outside."""
 
 
-_SHARED = inspect.signature(_which_flow).parameters
-_LAST = ("as_json", "verbose")
-
-
 def flow_command(look: FlowCommand) -> Callable[..., None]:
     """A command that inspects a flow: its own options, and those that select the flow."""
-    own = list(inspect.signature(look).parameters.values())[2:]
+    own = parameters_of(look)[2:]
 
-    def command(**given: Any) -> None:
-        before = common_options(given["ctx"])
+    def call(ctx: typer.Context, common: CommonOptions, **given: Any) -> int | None:
+        from barnabas.cli.base.runner import run_async
 
-        def call() -> int | None:
-            from barnabas.cli.base.runner import run_async
+        options = {each.name: given.pop(each.name) for each in own}
+        return run_async(look(_flow_of(ctx, given), common.as_json, **options))
 
-            options = {each.name: given[each.name] for each in own}
-            return run_async(look(_flow_of(given), given["as_json"] or before.as_json, **options))
-
-        exit_with(call, verbose=given["verbose"] or before.verbose)
-
-    shared = [each for name, each in _SHARED.items() if name not in _LAST]
-    listed = [*shared, *own, *(_SHARED[name] for name in _LAST)]
-    as_options = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in listed]
-    command.__signature__ = inspect.Signature(as_options)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in as_options}
-    command.__doc__ = look.__doc__
-    command.__name__ = look.__name__
-    return command
+    return typer_command(call, look, [*parameters_of(_which_flow), *own], ("as_json",))
 
 
-def _flow_of(given: dict[str, Any]) -> "ConfiguredFlow":
+def _flow_of(ctx: typer.Context, given: dict[str, Any]) -> "ConfiguredFlow":
     """Raises `UsageError` or `InvalidArgument`."""
     from dataclasses import replace
 
@@ -169,7 +149,7 @@ def _flow_of(given: dict[str, Any]) -> "ConfiguredFlow":
     from barnabas.mirror.flow import Flow, Names
 
     if given["properties"] is not None:
-        found = read_flow(given["ctx"], given["properties"], given["flow_name"])
+        found = read_flow(ctx, given["properties"], given["flow_name"])
         flow = replace(found.flow, provenance=given["provenance"])  # a file has no word for it
         # Failover and failback commit offsets of groups, even if the file leaves that to them.
         return ConfiguredFlow(flow, replace(found.groups, commit=True))

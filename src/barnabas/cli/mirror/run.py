@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from barnabas.cli.base.command import UsageError, Verbose, common_options, exit_with
+from barnabas.cli.base.command import UsageError, command
 from barnabas.cli.base.output import say
 from barnabas.cli.mirror.cluster_option import cluster_of
 from barnabas.cli.mirror.flow_file import PropertyFile, read_flows
@@ -39,6 +39,7 @@ _MEGABYTE = 1_000_000
 _MAX_PORT = 65_535
 
 
+@command()
 def run(
     ctx: typer.Context,
     source: Source = None,
@@ -110,58 +111,52 @@ def run(
         ),
     ] = None,
     master: Annotated[str | None, typer.Option(hidden=True)] = None,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Copy topics until Ctrl-C, and continue where an earlier run has stopped.
 
     Several processes with the same clusters and topics share the partitions.
 
     Records keep key, value, headers, timestamp, partition and order, and arrive exactly once.
     """
-    before = common_options(ctx)
+    from barnabas.mirror.configured_flow import ConfiguredFlow
+    from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
+    from barnabas.mirror.mirror_maker.file_settings import listed
 
-    def call() -> int:
-        from barnabas.mirror.configured_flow import ConfiguredFlow
-        from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
-        from barnabas.mirror.mirror_maker.file_settings import listed
-
-        for option, given in (("--checkpoints", checkpoints), ("--master", master)):
-            if given is not None:
-                say(f"{option} has no effect: a mirror needs no Spark")
-        metrics = None if metrics_listener is None else _address(metrics_listener)
-        limit = None if max_mb_per_second is None else round(max_mb_per_second * _MEGABYTE)
-        options: dict[str, Any] = {
-            "provenance": provenance,
-            "start": start,
-            "sync_deletes": delete_topics,
-            "sync_quotas": sync_quotas,
-            "max_bytes_per_second": limit,
-            "compression": compression,
-        }
-        if properties is not None:
-            found = read_flows(ctx, properties, flow_names or [])
-            for each in found.unused:
-                say(f"not used: {each}")
-            flows = [_with_options(each, sync_acls, options) for each in found.flows]
-            return run_flows(flows, metrics)
-        if source is None or target is None or topics is None:
-            raise UsageError("give --from, --to and --topics, or --properties FILE")
-        if flow_names:
-            raise UsageError("--flow names a flow of a file: give --properties FILE as well")
-        flow = Flow(
-            cluster_of("--from", source, source_config),
-            cluster_of("--to", target, target_config),
-            listed(topics),
-            DEFAULT_EXCLUDED if exclude is None else listed(exclude),
-            names=Names(names.value),
-            replication_factor=replication_factor,
-            sync_acls=sync_acls,
-            **options,
-        )
-        taken = group_settings(groups, exclude_groups)
-        return run_flows([ConfiguredFlow(flow, taken)], metrics)
-
-    exit_with(call, verbose=verbose or before.verbose)
+    for option, given in (("--checkpoints", checkpoints), ("--master", master)):
+        if given is not None:
+            say(f"{option} has no effect: a mirror needs no Spark")
+    metrics = None if metrics_listener is None else _address(metrics_listener)
+    limit = None if max_mb_per_second is None else round(max_mb_per_second * _MEGABYTE)
+    options: dict[str, Any] = {
+        "provenance": provenance,
+        "start": start,
+        "sync_deletes": delete_topics,
+        "sync_quotas": sync_quotas,
+        "max_bytes_per_second": limit,
+        "compression": compression,
+    }
+    if properties is not None:
+        found = read_flows(ctx, properties, flow_names or [])
+        for each in found.unused:
+            say(f"not used: {each}")
+        flows = [_with_options(each, sync_acls, options) for each in found.flows]
+        return run_flows(flows, metrics)
+    if source is None or target is None or topics is None:
+        raise UsageError("give --from, --to and --topics, or --properties FILE")
+    if flow_names:
+        raise UsageError("--flow names a flow of a file: give --properties FILE as well")
+    flow = Flow(
+        cluster_of("--from", source, source_config),
+        cluster_of("--to", target, target_config),
+        listed(topics),
+        DEFAULT_EXCLUDED if exclude is None else listed(exclude),
+        names=Names(names.value),
+        replication_factor=replication_factor,
+        sync_acls=sync_acls,
+        **options,
+    )
+    taken = group_settings(groups, exclude_groups)
+    return run_flows([ConfiguredFlow(flow, taken)], metrics)
 
 
 def _address(text: str) -> tuple[str, int]:

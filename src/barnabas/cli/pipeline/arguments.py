@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, client_config
+from barnabas.cli.base.command import CommonOptions, UsageError
 
 if TYPE_CHECKING:
     from barnabas.spark.cluster.cluster_address import ClusterAddress
@@ -65,20 +65,6 @@ Version = Annotated[
 ]
 
 
-def with_spark(call: Callable[[], int | None]) -> Callable[[], int | None]:
-    """Report what to install if Java is missing."""
-
-    def run() -> int | None:
-        from barnabas.spark.sessions.java import NoJava
-
-        try:
-            return call()
-        except NoJava as missing:
-            raise CommandError(str(missing)) from missing
-
-    return run
-
-
 def chosen_of(
     path: Path,
     names: Iterable[str] | None,
@@ -108,11 +94,9 @@ def start_quietly(path: Path) -> object:
     return start_spark(SparkOptions(path, "definitions", master="local[1]"))
 
 
-def cluster_of(
-    bootstrap: str | None, command_config: Path | None, before: CommonOptions
-) -> "ClusterAddress":
+def cluster_of(common: CommonOptions) -> "ClusterAddress":
     """The cluster that the options of a command name; raises `InvalidArgument`."""
     from barnabas.spark.cluster.cluster_address import ClusterAddress
 
-    config = client_config(bootstrap, command_config, before)
+    config = common.client_config()
     return ClusterAddress(config.bootstrap, config.security_settings)

@@ -1,19 +1,13 @@
 """`barnabas security`: certificates and the first administrator of a secured cluster."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.command import (
-    AsJson,
-    CommandError,
-    UsageError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line, print_table
 from barnabas.cli.base.properties import read_properties
 from barnabas.cli.security.node_hosts import PROPOSED, parse_nodes, server_settings, voters_of
@@ -72,18 +66,16 @@ def security() -> None:
     "init",
     epilog="Example: barnabas security init ./security --node 1=h1 --node 2=h2 --node 3=h3",
 )
+@command()
 def init(
-    ctx: typer.Context,
     folder: Folder,
     node: Node,
     port: Port = 9092,
     installed_at: InstalledAt = None,
     data: Data = None,
-    verbose: Verbose = False,
 ) -> None:
     """Make a CA, the files of each node, and a first administrator."""
-
-    def run(files: "ClusterFiles") -> None:
+    with _files(folder) as files:
         nodes = parse_nodes(node)
         voters = voters_of(nodes, port)
         files.make(nodes, ",".join(each.partition("@")[2] for each in voters.split(",")))
@@ -93,22 +85,18 @@ def init(
         print_line("When they run:")
         print_line(f"  barnabas users list --command-config {files.administrator_file}")
 
-    _with_files(ctx, folder, run, verbose=verbose)
-
 
 @app.command("add-node", epilog="Example: barnabas security add-node ./security --node 4=h4")
+@command()
 def add_node(
-    ctx: typer.Context,
     folder: Folder,
     node: Node,
     port: Port = 9092,
     installed_at: InstalledAt = None,
     data: Data = None,
-    verbose: Verbose = False,
 ) -> None:
     """Make the files of nodes that join the cluster."""
-
-    def run(files: "ClusterFiles") -> None:
+    with _files(folder) as files:
         _check(files)
         nodes = parse_nodes(node)
         for each in nodes:
@@ -123,35 +111,29 @@ def add_node(
             _write_settings(files, each, port, voters, installed_at, data)
         _say_next(files, nodes, installed_at)
 
-    _with_files(ctx, folder, run, verbose=verbose)
-
 
 @app.command("renew", epilog="Example: barnabas security renew ./security --days 90")
+@command("as_json")
 def renew(
-    ctx: typer.Context,
+    common: CommonOptions,
     folder: Folder,
     days: Annotated[
         int, typer.Option(metavar="N", help="How long they are valid.", min=1)
     ] = _DEFAULT_DAYS,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
 ) -> None:
     """Make new certificates for all nodes, signed by the same CA, for the same hosts.
 
     A node that runs uses its new file within two seconds; open connections go on.
     """
-
-    def run(files: "ClusterFiles") -> None:
+    with _files(folder) as files:
         _check(files)
         found = _by_node(files.renew(days))
-        _show(found, files.revoked(), as_json=as_json or common_options(ctx).as_json)
-
-    _with_files(ctx, folder, run, verbose=verbose)
+        _show(found, files.revoked(), as_json=common.as_json)
 
 
 @app.command("revoke", epilog="Example: barnabas security revoke ./security --node 2")
+@command()
 def revoke(
-    ctx: typer.Context,
     folder: Folder,
     node: Annotated[
         list[int] | None,
@@ -163,7 +145,6 @@ def revoke(
             "--certificate", metavar="FILE", help="PEM file with a certificate that the CA signed."
         ),
     ] = None,
-    verbose: Verbose = False,
 ) -> None:
     """Revoke certificates: add them to the revocation list of the CA, crl.pem.
 
@@ -171,8 +152,7 @@ def revoke(
     connections of clients that have shown one. A node whose certificate is revoked needs a new one:
     `renew`, after this.
     """
-
-    def run(files: "ClusterFiles") -> None:
+    with _files(folder) as files:
         _check(files)
         if not node and not certificate:
             raise UsageError("give what to revoke: --node ID or --certificate FILE")
@@ -186,35 +166,25 @@ def revoke(
             if settings.exists() and _CRL not in read_properties(settings, "the node's settings,"):
                 print_line(f"Set {_CRL} to its path there in the settings of node {each_id}.")
 
-    _with_files(ctx, folder, run, verbose=verbose)
-
 
 @app.command("show", epilog="Example: barnabas security show ./security")
-def show(
-    ctx: typer.Context, folder: Folder, as_json: AsJson = False, verbose: Verbose = False
-) -> None:
+@command("as_json")
+def show(common: CommonOptions, folder: Folder) -> None:
     """Show whose certificates there are, and when they expire."""
-
-    def run(files: "ClusterFiles") -> None:
+    with _files(folder) as files:
         _check(files)
         found = {"CA": files.authority()} | _by_node(files.certificates())
-        _show(found, files.revoked(), as_json=as_json or common_options(ctx).as_json)
-
-    _with_files(ctx, folder, run, verbose=verbose)
+        _show(found, files.revoked(), as_json=common.as_json)
 
 
-def _with_files(
-    ctx: typer.Context, folder: Path, run: "Callable[[ClusterFiles], None]", *, verbose: bool
-) -> None:
-    def call() -> None:
-        from barnabas.security.setup.cluster_files import ClusterFiles, SetupError
+@contextmanager
+def _files(folder: Path) -> "Iterator[ClusterFiles]":
+    from barnabas.security.setup.cluster_files import ClusterFiles, SetupError
 
-        try:
-            run(ClusterFiles(folder))
-        except SetupError as error:
-            raise CommandError(str(error)) from error
-
-    exit_with(call, verbose=verbose or common_options(ctx).verbose)
+    try:
+        yield ClusterFiles(folder)
+    except SetupError as error:
+        raise CommandError(str(error)) from error
 
 
 def _check(files: "ClusterFiles") -> None:

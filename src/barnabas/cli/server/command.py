@@ -9,12 +9,7 @@ import typer
 
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.client_security import BOOTSTRAP_VARIABLE, CONFIG_VARIABLE
-from barnabas.cli.base.command import (
-    CommandError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CommandError, command
 from barnabas.cli.base.output import say
 from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.base.properties import read_properties
@@ -41,8 +36,8 @@ _CONSOLE_PORT = 8080
 _OF_COMMANDS = (BOOTSTRAP_VARIABLE, CONFIG_VARIABLE)
 
 
+@command()
 def server(
-    ctx: typer.Context,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -126,8 +121,7 @@ def server(
             "refused.",
         ),
     ] = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Run a node or a local cluster until Ctrl-C or SIGTERM."""
     options = {
         "listeners": listen,
@@ -137,29 +131,26 @@ def server(
         "controller.quorum.voters": voters,
     }
 
-    def run() -> int:
-        from barnabas.broker.settings.aliases import with_aliases
-        from barnabas.broker.settings.config import ConfigError
-        from barnabas.broker.settings.definitions import BROKER_CONFIGS
-        from barnabas.metadata.config_values import InvalidConfigError
+    from barnabas.broker.settings.aliases import with_aliases
+    from barnabas.broker.settings.config import ConfigError
+    from barnabas.broker.settings.definitions import BROKER_CONFIGS
+    from barnabas.metadata.config_values import InvalidConfigError
 
-        try:
-            # Aliases are resolved in each source, so that later sources take precedence.
-            in_file = {} if config is None else read_properties(config, "--config")
-            properties = with_aliases(in_file)
-            properties |= _from_environment(os.environ, BROKER_CONFIGS)
-            properties |= with_aliases(parse_pairs(settings or [], "--set"))
-            properties |= {name: value for name, value in options.items() if value is not None}
-            if check:
-                return _check(properties)
-            port = _CONSOLE_PORT if console and console_port is None else console_port
-            if nodes is None:
-                return _run_node(properties, secure=secure, console_port=port)
-            return _run_nodes(properties, nodes, secure=secure, console_port=port)
-        except (ConfigError, InvalidConfigError) as error:
-            raise CommandError(str(error), exit_codes.USAGE) from error
-
-    exit_with(run, verbose=verbose or common_options(ctx).verbose)
+    try:
+        # Aliases are resolved in each source, so that later sources take precedence.
+        in_file = {} if config is None else read_properties(config, "--config")
+        properties = with_aliases(in_file)
+        properties |= _from_environment(os.environ, BROKER_CONFIGS)
+        properties |= with_aliases(parse_pairs(settings or [], "--set"))
+        properties |= {name: value for name, value in options.items() if value is not None}
+        if check:
+            return _check(properties)
+        port = _CONSOLE_PORT if console and console_port is None else console_port
+        if nodes is None:
+            return _run_node(properties, secure=secure, console_port=port)
+        return _run_nodes(properties, nodes, secure=secure, console_port=port)
+    except (ConfigError, InvalidConfigError) as error:
+        raise CommandError(str(error), exit_codes.USAGE) from error
 
 
 def _check(properties: Mapping[str, str]) -> int:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line
 
 EPILOG = """\b
@@ -22,8 +22,9 @@ _WILDCARDS = ("", "*", "0.0.0.0", "[::]")  # noqa: S104 - not bound
 _TIMEOUT_S = 5
 
 
+@command("as_json")
 def health(
-    ctx: typer.Context,
+    common: CommonOptions,
     what: Annotated[
         str, typer.Argument(metavar="[ready|live|startup]", help="What to ask for.")
     ] = "ready",
@@ -35,32 +36,23 @@ def health(
             show_default=False,
         ),
     ] = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Ask a node whether it is ready, alive or started.
 
     A node is ready if it serves clients, has contact with the controller, its own replicas are in
     sync, and no partition that it leads is under-replicated. The exit code is 0 if so, 1 if not,
     and 3 if the node does not answer.
     """
-    before = common_options(ctx)
-
-    def ask() -> int:
-        from barnabas.cli.base.command import UsageError
-
-        if what not in _PAGES:
-            raise UsageError(f"{what}: use {', '.join(_PAGES)}")
-        where = _reachable(address or os.environ.get(_VARIABLE) or _DEFAULT)
-        is_good, answer = _get(f"http://{where}/{_PAGES[what]}")
-        if as_json or before.as_json:
-            print_json(answer)
-        else:
-            said = "" if is_good else f": {_why(answer)}"
-            print_line(f"{where}: {'' if is_good else 'not '}{_WORDS[what]}{said}")
-        return exit_codes.OK if is_good else exit_codes.FAILURE
-
-    exit_with(ask, verbose=verbose or before.verbose)
+    if what not in _PAGES:
+        raise UsageError(f"{what}: use {', '.join(_PAGES)}")
+    where = _reachable(address or os.environ.get(_VARIABLE) or _DEFAULT)
+    is_good, answer = _get(f"http://{where}/{_PAGES[what]}")
+    if common.as_json:
+        print_json(answer)
+    else:
+        said = "" if is_good else f": {_why(answer)}"
+        print_line(f"{where}: {'' if is_good else 'not '}{_WORDS[what]}{said}")
+    return exit_codes.OK if is_good else exit_codes.FAILURE
 
 
 _WORDS = {"ready": "ready", "live": "alive", "startup": "started"}
@@ -77,8 +69,6 @@ def _get(url: str) -> tuple[bool, dict[str, object]]:
     import json
     from urllib.error import HTTPError, URLError
     from urllib.request import urlopen
-
-    from barnabas.cli.base.command import CommandError
 
     try:
         try:

@@ -11,7 +11,11 @@ from barnabas.client.consumer.delivery_queue import DeliveryQueue
 from barnabas.client.consumer.eager_rebalancer import EagerRebalancer
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.incremental_rebalancer import IncrementalRebalancer
-from barnabas.client.group.committed_offsets import GroupMembership, fetch_committed
+from barnabas.client.group.committed_offsets import (
+    NO_MEMBER,
+    GroupMembership,
+    fetch_committed,
+)
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
@@ -43,6 +47,11 @@ class ConsumerCommits(ConsumerPositions):
     def group_id(self) -> str:
         """The group whose offsets are committed."""
         return self.needs_group().group_id
+
+    @property
+    def membership(self) -> GroupMembership:
+        """The member that it is in the group. For any thread."""
+        return NO_MEMBER if self.rebalancer is None else self.rebalancer.member.membership
 
     def needs_group(self) -> Committer:
         if self.committer is None:

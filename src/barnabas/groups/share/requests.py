@@ -180,10 +180,14 @@ class ShareRequests:
         )
 
     def topics_deleted(
-        self, group: ShareGroup, names: Collection[str], decision: CoordinatorDecision
+        self,
+        group: ShareGroup,
+        names: Collection[str],
+        topic_ids: Collection[bytes] | None,
+        decision: CoordinatorDecision,
     ) -> None:
         if not group.is_deleted:
-            share_states.forget_topics(group, names, decision)
+            share_states.forget_topics(group, names, topic_ids, decision)
 
     def _change(
         self,

@@ -77,9 +77,22 @@ def deleted(group: ShareGroup, topic_ids: Collection[bytes], decision: Coordinat
         group.propose(decision, group.states_record(kept))
 
 
-def forget_topics(group: ShareGroup, names: Collection[str], decision: CoordinatorDecision) -> None:
-    """Topics were deleted, and their states with them."""
-    gone = [topic_id for topic_id, (name, _) in known(group).items() if name in names]
+def forget_topics(
+    group: ShareGroup,
+    names: Collection[str],
+    topic_ids: Collection[bytes] | None,
+    decision: CoordinatorDecision,
+) -> None:
+    """Topics were deleted, and their states with them.
+
+    The group may have states of a new topic of the same name already. Those of topics other than
+    `topic_ids` stay; None means all.
+    """
+    gone = [
+        topic_id
+        for topic_id, (name, _) in known(group).items()
+        if name in names and (topic_ids is None or topic_id in topic_ids)
+    ]
     if gone:
         deleted(group, gone, decision)
 

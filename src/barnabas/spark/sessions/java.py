@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from shlex import quote
 
+from barnabas.errors import BarnabasError
+
 OLDEST = 17
 """What Spark 4 needs."""
 
@@ -30,7 +32,7 @@ exec {java} "$@"
 """
 
 
-class NoJava(Exception):  # noqa: N818 - its name says what is wrong
+class NoJava(BarnabasError):  # noqa: N818 - its name says what is wrong
     """No Java that Spark can run in was found."""
 
 

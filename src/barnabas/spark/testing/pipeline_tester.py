@@ -54,7 +54,8 @@ class RunningPipeline:
         sources = {name: self._in_test(name, each) for name, each in pipeline.sources.items()}
         self._sources = sources
         self._environment = Environment(spark, self._records, NO_CLUSTER)
-        self._query = self._start(replace(pipeline, sources=sources))
+        self._tested = replace(pipeline, sources=sources)
+        self._query = self._start(self._tested)
 
     def feed(self, source: str, *rows: Fed, key: str | None = None) -> None:
         """Feed rows to a source, and wait until the pipeline has processed them.
@@ -101,6 +102,11 @@ class RunningPipeline:
         counted = self._query.progress().expectations
         labels = [label_of(source, rule.name) for source, rule in self._pipeline.expectations]
         return {label: counted.get(label, RuleCount())._asdict() for label in labels}
+
+    def check_sink(self) -> None:
+        """Raise if the sink can't take rows of these columns; it writes none."""
+        rows = self._tested.rows(self._environment)
+        self._tested.sink.writer(self._environment, rows, self._tested.output_mode)
 
     def stop(self) -> None:
         self._query.stop()

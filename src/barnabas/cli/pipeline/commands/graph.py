@@ -4,14 +4,13 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
+from barnabas.cli.base.command import CommonOptions, command
 from barnabas.cli.pipeline.arguments import (
     Definitions,
     GraphFormat,
     Names,
     Version,
     chosen_of,
-    with_spark,
 )
 
 EPILOG = """\b
@@ -21,27 +20,20 @@ Examples:
 """
 
 
+@command("as_json")
 def graph(
-    ctx: typer.Context,
+    common: CommonOptions,
     path: Definitions,
     names: Names = None,
     version: Version = None,
     form: Annotated[
         GraphFormat, typer.Option("--format", help="A table, a picture, or for programs.")
     ] = GraphFormat.TEXT,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show which topics, tables and files connect pipelines.
 
     Neither Spark nor a broker is needed. Cycles are named.
     """
-    before = common_options(ctx)
+    from barnabas.cli.pipeline.graph import print_graph
 
-    def call() -> None:
-        from barnabas.cli.pipeline.graph import print_graph
-
-        is_json = as_json or before.as_json
-        print_graph(chosen_of(path, names, version), GraphFormat.JSON if is_json else form)
-
-    exit_with(with_spark(call), verbose=verbose or before.verbose)
+    print_graph(chosen_of(path, names, version), GraphFormat.JSON if common.as_json else form)

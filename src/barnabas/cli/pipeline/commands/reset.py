@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.base.command import Verbose, common_options, exit_with
+from barnabas.cli.base.command import command
 from barnabas.cli.base.output import say
 from barnabas.cli.pipeline.arguments import (
     Checkpoints,
@@ -12,14 +12,13 @@ from barnabas.cli.pipeline.arguments import (
     Names,
     Version,
     chosen_of,
-    with_spark,
 )
 
 EPILOG = "Example: barnabas pipeline reset pipelines/ views_per_minute"
 
 
+@command()
 def reset(
-    ctx: typer.Context,
     path: Definitions,
     names: Names = None,
     checkpoints: Checkpoints = None,
@@ -28,28 +27,22 @@ def reset(
         bool, typer.Option("--tables", help="Delete the Parquet tables that they wrote too.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    verbose: Verbose = False,
 ) -> None:
     """Delete checkpoints, so that pipelines start from the beginning.
 
     Their state is deleted too. Records that they wrote to topics stay, and are written again.
     """
-    before = common_options(ctx)
+    from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
+    from barnabas.spark.pipelines.run.run_folder import RunFolder
 
-    def call() -> None:
-        from barnabas.spark.pipelines.operations.reset import reset_pipelines, what_is_there
-        from barnabas.spark.pipelines.run.run_folder import RunFolder
-
-        folder = RunFolder.of(path, checkpoints)
-        chosen = chosen_of(path, names, version)
-        there = what_is_there(folder, chosen, tables=tables)
-        if not there:
-            say("nothing to reset")
-            return
-        if not yes:
-            say("\n".join(["This deletes:", *(f"  {each}" for each in there)]))
-            typer.confirm("Continue?", abort=True, err=True)
-        reset_pipelines(folder, chosen, tables=tables)
-        say(f"reset {', '.join(each.name for each in chosen)}")
-
-    exit_with(with_spark(call), verbose=verbose or before.verbose)
+    folder = RunFolder.of(path, checkpoints)
+    chosen = chosen_of(path, names, version)
+    there = what_is_there(folder, chosen, tables=tables)
+    if not there:
+        say("nothing to reset")
+        return
+    if not yes:
+        say("\n".join(["This deletes:", *(f"  {each}" for each in there)]))
+        typer.confirm("Continue?", abort=True, err=True)
+    reset_pipelines(folder, chosen, tables=tables)
+    say(f"reset {', '.join(each.name for each in chosen)}")

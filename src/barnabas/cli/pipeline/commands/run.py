@@ -4,16 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barnabas.cli.base.client_security import CommandConfig
-from barnabas.cli.base.command import (
-    AsJson,
-    Bootstrap,
-    Report,
-    UsageError,
-    Verbose,
-    common_options,
-    exit_with,
-)
+from barnabas.cli.base.command import CLUSTER, CommonOptions, Report, UsageError, command
 from barnabas.cli.base.log_format import LogFormat
 from barnabas.cli.base.output import say, say_json
 from barnabas.cli.base.pairs import parse_pairs
@@ -23,7 +14,6 @@ from barnabas.cli.pipeline.arguments import (
     Names,
     Version,
     cluster_of,
-    with_spark,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +30,9 @@ Examples:
 """
 
 
+@command(*CLUSTER, "as_json")
 def run(
-    ctx: typer.Context,
+    common: CommonOptions,
     path: Definitions,
     names: Names = None,
     once: Annotated[
@@ -97,82 +88,73 @@ def run(
     log_format: Annotated[
         LogFormat, typer.Option(help="Lines about progress and failures: text, or JSON objects.")
     ] = LogFormat.TEXT,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
-) -> None:
+) -> int:
     """Run pipelines until Ctrl-C or SIGTERM, and show their progress.
 
     A pipeline that fails is restarted after a while, and continues from its checkpoint. A wrong
     file in a folder stops only itself, and makes the exit code 1. With --once, and for pipelines
     asked for by name, an error in one starts none.
     """
-    before = common_options(ctx)
+    from barnabas.cli.base.spark_master import check_master
+    from barnabas.cli.pipeline.run import RunOptions, run_pipelines
+    from barnabas.cli.pipeline.selection import definitions_to_run, say_what_is_left_out
+    from barnabas.cli.pipeline.spark import (
+        SparkOptions,
+        check_writable,
+        start_spark,
+    )
+    from barnabas.cli.pipeline.watch import DefinitionFollower
+    from barnabas.spark.pipelines.operations.versions import as_version, make_topics
 
-    def call() -> int:
-        from barnabas.cli.base.spark_master import check_master
-        from barnabas.cli.pipeline.run import RunOptions, run_pipelines
-        from barnabas.cli.pipeline.selection import definitions_to_run, say_what_is_left_out
-        from barnabas.cli.pipeline.spark import (
-            SparkOptions,
-            check_writable,
-            start_spark,
-        )
-        from barnabas.cli.pipeline.watch import DefinitionFollower
-        from barnabas.spark.pipelines.operations.versions import as_version, make_topics
+    given = parse_pairs(conf or [], "--conf")
+    check_master(master, given)
+    spark = SparkOptions(
+        path,
+        "spark" if version is None else f"spark.{version}",
+        checkpoints=checkpoints,
+        master=master,
+        conf=given,
+        verbose=common.verbose,
+    )
+    if watch and once:
+        raise UsageError("--watch and --once exclude each other")
+    if watch and path.suffix == ".json":
+        raise UsageError("--watch follows .py and .sql files, not the JSON of a connector")
 
-        given = parse_pairs(conf or [], "--conf")
-        check_master(master, given)
-        spark = SparkOptions(
+    def follow(run: "PipelineRun") -> DefinitionFollower:
+        return DefinitionFollower(
             path,
-            "spark" if version is None else f"spark.{version}",
-            checkpoints=checkpoints,
-            master=master,
-            conf=given,
-            verbose=verbose or before.verbose,
+            run,
+            lambda: start_spark(spark),
+            names=names or (),
+            as_run=lambda all_of: all_of if version is None else as_version(all_of, version),
         )
-        if watch and once:
-            raise UsageError("--watch and --once exclude each other")
-        if watch and path.suffix == ".json":
-            raise UsageError("--watch follows .py and .sql files, not the JSON of a connector")
 
-        def follow(run: "PipelineRun") -> DefinitionFollower:
-            return DefinitionFollower(
-                path,
-                run,
-                lambda: start_spark(spark),
-                names=names or (),
-                as_run=lambda all_of: all_of if version is None else as_version(all_of, version),
-            )
-
-        options = RunOptions(
-            spark=spark,
-            cluster=cluster_of(bootstrap, command_config, before),
-            once=once,
-            max_restarts=3 if restarts is None and once else restarts,
-            as_json=as_json or before.as_json,
-            json_log=log_format is LogFormat.JSON,
-            reports=report,
-            control=control and not once,
-            metrics=None if metrics_port is None else (metrics_host, metrics_port),
-            keep_going=path.is_dir() and not names and not once,
-            follow=None if path.suffix == ".json" or once else follow,
-            watch=watch,
-        )
-        if options.json_log:
-            say_json()
-        found = definitions_to_run(path, names, lambda: start_spark(spark), strict=once)
-        chosen = list(found.pipelines.values())
-        check_writable(spark)
-        if version is not None:
-            first, chosen = chosen, as_version(chosen, version)
-            cluster = options.cluster
-            for topic in make_topics(
-                first, version, cluster.bootstrap_servers, security=cluster.security
-            ):
-                say(f"created topic {topic}")
-        say_what_is_left_out(found.bad)
-        return run_pipelines(chosen, options, found.bad)
-
-    exit_with(with_spark(call), verbose=verbose or before.verbose)
+    options = RunOptions(
+        spark=spark,
+        cluster=cluster_of(common),
+        once=once,
+        max_restarts=3 if restarts is None and once else restarts,
+        as_json=common.as_json,
+        json_log=log_format is LogFormat.JSON,
+        reports=report,
+        control=control and not once,
+        metrics=None if metrics_port is None else (metrics_host, metrics_port),
+        keep_going=path.is_dir() and not names and not once,
+        follow=None if path.suffix == ".json" or once else follow,
+        watch=watch,
+    )
+    if options.json_log:
+        say_json()
+    found = definitions_to_run(path, names, lambda: start_spark(spark), strict=once)
+    chosen = list(found.pipelines.values())
+    check_writable(spark)
+    if version is not None:
+        first, chosen = chosen, as_version(chosen, version)
+        cluster = options.cluster
+        for topic in make_topics(
+            first, version, cluster.bootstrap_servers, security=cluster.security
+        ):
+            say(f"created topic {topic}")
+    say_what_is_left_out(found.bad)
+    return run_pipelines(chosen, options, found.bad)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from barnabas.cli.base.command import AsJson, Verbose, common_options, exit_with
-from barnabas.cli.pipeline.arguments import Checkpoints, Definitions, Version, with_spark
+from barnabas.cli.base.command import CommonOptions, command
+from barnabas.cli.pipeline.arguments import Checkpoints, Definitions, Version
 
 EPILOG = """\b
 Examples:
@@ -15,8 +15,9 @@ Examples:
 """
 
 
+@command("as_json")
 def state(
-    ctx: typer.Context,
+    common: CommonOptions,
     path: Definitions,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Pipeline.")],
     table: Annotated[
@@ -36,30 +37,23 @@ def state(
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Show at most N rows.")] = 20,
     checkpoints: Checkpoints = None,
     version: Version = None,
-    as_json: AsJson = False,
-    verbose: Verbose = False,
 ) -> None:
     """Show the state of a pipeline after its last finished batch.
 
     The pipeline may be running. Its checkpoint is read without Spark where possible; conditions
     beyond comparisons with AND, and variables of transformWithState, start one.
     """
-    before = common_options(ctx)
+    from barnabas.cli.pipeline.state import StateOptions, print_state
 
-    def call() -> None:
-        from barnabas.cli.pipeline.state import StateOptions, print_state
-
-        print_state(
-            StateOptions(
-                path=path,
-                name=name if version is None else f"{name}-{version}",
-                table=table,
-                where=where,
-                limit=limit,
-                checkpoints=checkpoints,
-                as_json=as_json or before.as_json,
-                verbose=verbose or before.verbose,
-            )
+    print_state(
+        StateOptions(
+            path=path,
+            name=name if version is None else f"{name}-{version}",
+            table=table,
+            where=where,
+            limit=limit,
+            checkpoints=checkpoints,
+            as_json=common.as_json,
+            verbose=common.verbose,
         )
-
-    exit_with(with_spark(call), verbose=verbose or before.verbose)
+    )

@@ -89,6 +89,11 @@ class Source(PipelineEnd):
 
     # -- tests ------------------------------------------------------------------------------------
 
+    @property
+    def can_be_fed(self) -> bool:
+        """Whether it defines `in_test`."""
+        return type(self).in_test is not Source.in_test
+
     def in_test(self, folder: Path) -> "Source":
         """The source that a test reads instead, for `feed`; `folder` is for its files."""
         del folder

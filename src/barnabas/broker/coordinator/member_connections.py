@@ -1,13 +1,16 @@
-"""The connections on which members of share groups send heartbeats to their coordinator.
+"""The connections on which members of groups send heartbeats to their coordinator.
 
-When a member is killed, its connections end. The leaders of its partitions release its locks at
-once; here the group's coordinator gives its partitions to others. Kafka waits for the session
-timeout.
+When a member is killed, its connections end, and the group's coordinator gives its partitions to
+others. Kafka waits for the session timeout.
 
-A member may also lose its connection and live: it has a grace period to come back, which lasts for
-as long as it has a share session on this node. One that lives and is late joins again under its
-name. Its locks are not touched by that: they are with its share sessions. A connection that this
-node has closed itself says nothing about the member.
+A member may also lose its connection and live: it has a grace period to come back. A connection
+that this node has closed itself says nothing about the member.
+
+A member of a share group has the grace period for as long as it has a share session on this node.
+If it is late, it joins again under its name; its locks are with its share sessions. For a member of
+a consumer group, being removed costs more: it reads again what it has not committed. Many clients
+notice a broken connection with their next heartbeat, so there the grace period is at least one and
+a half times as long as the last pause between two heartbeats.
 
 Only members that were answered without an error are known here, so there are no more than groups
 may have.
@@ -39,9 +42,11 @@ class MemberConnections:
         grace_ms: Callable[[], int],
         is_reading: Callable[[str, str], bool],
         remove: Callable[[str, str], None],
+        *,
+        heartbeats: float = 0.0,
     ) -> None:
         """`is_reading` says whether a member of a group has a share session here; `remove` is
-        called with a member that did not come back."""
+        called with a member that did not come back, after so many of its `heartbeats` at least."""
         self._loop = loop
         self._grace_ms = grace_ms
         self._is_reading = is_reading
@@ -49,6 +54,9 @@ class MemberConnections:
         self._last: dict[MemberKey, HeartbeatConnection] = {}
         """On which connection a member was heard last."""
         self._members: dict[HeartbeatConnection, set[MemberKey]] = {}
+        self._heartbeats = heartbeats
+        self._rhythm: dict[MemberKey, tuple[float, float]] = {}
+        """When a member was heard last, and the pause before that, in seconds."""
 
     def __len__(self) -> int:
         return len(self._last)
@@ -56,6 +64,9 @@ class MemberConnections:
     def heard(self, group_id: str, member_id: str, connection: HeartbeatConnection) -> None:
         """The member sent a heartbeat."""
         key = (group_id, member_id)
+        if self._heartbeats:
+            now = self._loop.time()
+            self._rhythm[key] = (now, now - self._rhythm.get(key, (now, 0.0))[0])
         former = self._last.get(key)
         if former is connection:
             return
@@ -72,6 +83,7 @@ class MemberConnections:
 
     def left(self, group_id: str, member_id: str) -> None:
         """The member has left its group."""
+        self._rhythm.pop((group_id, member_id), None)
         connection = self._last.pop((group_id, member_id), None)
         if connection is not None:
             self._members.get(connection, set()).discard((group_id, member_id))
@@ -91,10 +103,13 @@ class MemberConnections:
         grace_ms = self._grace_ms()
         if connection.ended_by_client and grace_ms >= 0:
             for key in members:
-                self._wait_for(key, connection, grace_ms)
+                pause_s = self._rhythm.get(key, (0.0, 0.0))[1]
+                of_member_ms = round(1000 * self._heartbeats * pause_s)
+                self._wait_for(key, connection, max(grace_ms, of_member_ms))
         else:
             for key in members:
                 del self._last[key]
+                self._rhythm.pop(key, None)
 
     def _wait_for(self, key: MemberKey, lost: HeartbeatConnection, grace_ms: int) -> None:
         self._loop.call_later(grace_ms / 1000, self._give_up, key, lost, grace_ms)
@@ -106,4 +121,5 @@ class MemberConnections:
             self._wait_for(key, lost, max(grace_ms, _LOOK_MS))
             return
         del self._last[key]
+        self._rhythm.pop(key, None)
         self._remove(*key)

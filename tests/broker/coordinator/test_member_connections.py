@@ -1,11 +1,11 @@
-"""Members of share groups whose connections break."""
+"""Members of groups whose connections break."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from barnabas.broker.share.member_connections import MemberConnections
+from barnabas.broker.coordinator.member_connections import MemberConnections
 
 
 class FakeConnection:
@@ -23,6 +23,10 @@ class FakeConnection:
 class FakeLoop:
     def __init__(self) -> None:
         self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.now_s = 100.0
+
+    def time(self) -> float:
+        return self.now_s
 
     def call_later(self, delay_s: float, call: Callable[..., None], *args: Any) -> None:
         self.timers.append((delay_s, lambda: call(*args)))
@@ -34,7 +38,7 @@ class FakeLoop:
 
 
 class Members(MemberConnections):
-    def __init__(self, grace_ms: int = 1_000) -> None:
+    def __init__(self, grace_ms: int = 1_000, heartbeats: float = 0.0) -> None:
         self.loop: Any = FakeLoop()
         self.removed: list[tuple[str, str]] = []
         self.reading: set[tuple[str, str]] = set()
@@ -43,6 +47,7 @@ class Members(MemberConnections):
             lambda: grace_ms,
             lambda group, member: (group, member) in self.reading,
             lambda group, member: self.removed.append((group, member)),
+            heartbeats=heartbeats,
         )
 
 
@@ -137,3 +142,29 @@ def test_all_members_of_a_connection_are_removed_and_others_stay() -> None:
     members.loop.fire()
     assert sorted(members.removed) == [("g", "a"), ("h", "b")]
     assert before == [True], "who else follows the connection is told too"
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "grace_s"),
+    [pytest.param(0.1, 1.0, id="often"), pytest.param(10.0, 15.0, id="rarely")],
+)
+def test_a_member_has_time_for_its_next_heartbeat(pause_s: float, grace_s: float) -> None:
+    """Many clients notice only then that their connection is broken."""
+    members, connection = Members(heartbeats=1.5), FakeConnection()
+    for _ in range(3):
+        members.loop.now_s += pause_s
+        members.heard("g", "a", connection)
+    connection.end()
+    assert [delay_s for delay_s, _ in members.loop.timers] == [pytest.approx(grace_s)]
+    members.loop.fire()
+    assert members.removed == [("g", "a")]
+    assert not members._rhythm
+
+
+def test_no_rhythm_is_kept_of_members_that_left() -> None:
+    members, connection = Members(heartbeats=1.5), FakeConnection()
+    for member in ("a", "b"):
+        members.heard("g", member, connection)
+    members.left("g", "a")
+    connection.end(by_client=False)
+    assert not members._rhythm
