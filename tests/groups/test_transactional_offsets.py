@@ -17,6 +17,7 @@ from barnabas.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from tests.groups.fake_topics import FakeTopics
 from tests.groups.shell import GROUP, Shell
 
 RETENTION_MS = GroupConfig().offsets_retention_ms
@@ -351,6 +352,44 @@ def test_deleted_topics_take_them(shell: Shell) -> None:
     assert shell.shard.committed_topics() == {"kept"}
     shell.end_transaction()
     assert (shell.committed(), shell.committed("kept")) == (-1, 2)
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_the_late_deletion_of_a_topic_spares_those_of_the_next_one_of_its_name(
+    ended: bool, restarted: bool
+) -> None:
+    topics = FakeTopics()
+    former = topics.create("t", 2)
+    shell = Shell(topics=topics)
+    shell.txn_commit(4)
+    shell.txn_commit(6, partition=1)
+    shell.end_transaction()
+    topics.delete("t")
+    topics.create("t", 2)
+    shell.txn_commit(1)
+    if ended:
+        shell.end_transaction()
+    if restarted:
+        shell = shell.restart()
+    shell.carry_out(shell.shard.topics_deleted({"t"}, {former}))
+    if not ended:
+        shell.end_transaction()
+    assert (shell.committed(), shell.committed(partition=1)) == (1, -1)
+
+
+def test_the_late_deletion_of_a_topic_spares_an_offset_next_to_one_of_its_transactions() -> None:
+    topics = FakeTopics()
+    former = topics.create("t", 1)
+    shell = Shell(topics=topics)
+    shell.txn_commit(5)
+    topics.delete("t")
+    topics.create("t", 1)
+    shell.commit(1)
+    shell.carry_out(shell.shard.topics_deleted({"t"}, {former}))
+    shell.end_transaction()
+    assert shell.committed() == 1
+    assert shell.restart().committed() == 1
 
 
 def test_deleted_groups_take_them(shell: Shell) -> None:

@@ -22,6 +22,18 @@ _SETTINGS = {
     "max_replication_slots": "40",
     "timezone": "Asia/Tokyo",  # what is read must not depend on it
 }
+_CLEAR = """
+DO $$ DECLARE each text; BEGIN
+    FOR each IN SELECT pubname FROM pg_publication LOOP
+        EXECUTE format('DROP PUBLICATION %I', each);
+    END LOOP;
+    FOR each IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$' LOOP
+        EXECUTE format('DROP SCHEMA %I CASCADE', each);
+    END LOOP;
+    PERFORM pg_drop_replication_slot(slot_name) FROM pg_replication_slots;
+    CREATE SCHEMA public;
+END $$
+"""
 
 
 class Postgres:
@@ -83,6 +95,11 @@ class Postgres:
     def connect(self) -> psycopg.Connection:
         """A connection on which every statement is a transaction."""
         return psycopg.connect(self.url, autocommit=True)
+
+    def clear(self) -> None:
+        """Delete what tests left in it: all schemas, publications and slots."""
+        with self.connect() as connection:
+            connection.execute(_CLEAR)
 
     def _ctl(self, *arguments: str) -> None:
         pgexec(

@@ -103,6 +103,15 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
+    async def reach(self) -> None:
+        cluster = ClusterClient(
+            self.bootstrap_servers,
+            client_id=self.client_id,
+            security=security_settings(self.security),
+        )
+        async with cluster:
+            pass
+
     def delayed(self, topics: Sequence[str]) -> Delayed:
         return DelayedRecords(
             self.bootstrap_servers, topics, client_id=self.client_id, security=self.security

@@ -105,6 +105,9 @@ class MemoryTopics:
     def sink(self, **_: Any) -> Sink:
         return cast("Sink", MemorySink(self))
 
+    async def reach(self) -> None:
+        """It is always there."""
+
     def delayed(self, _topics: Sequence[str]) -> Delayed:
         return MemoryDelayed(self)
 

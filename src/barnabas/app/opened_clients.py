@@ -16,6 +16,15 @@ HANDLER_THREADS = "barnabas-app-"
 """How the names of threads begin that call plain functions."""
 
 
+_CLOSE_S = 5.0  # for what is replaced because it has failed
+
+
+async def _close_soon(client: Sink | Source | Jobs) -> None:
+    with suppress(BarnabasError, TimeoutError):  # it has failed before, and says so again
+        async with asyncio.timeout(_CLOSE_S):
+            await client.close()
+
+
 class OpenedClients:
     """Of all handlers. `in_threads` is false in tests, where functions run in the loop."""
 
@@ -52,10 +61,16 @@ class OpenedClients:
         return self._delayed[-1]
 
     async def drop_sink(self, sink: Sink) -> None:
-        """Close a producer that was fenced."""
+        """Close a producer that another one replaces: what it has not sent is made again."""
         self._sinks.remove(sink)
-        with suppress(BarnabasError):  # it was fenced, and says so again
-            await sink.close()
+        await _close_soon(sink)
+
+    async def drop_source(self, source: Source | Jobs) -> None:
+        """Close a consumer or a queue that another one replaces."""
+        for clients in (self._sources, self._queues):
+            if source in clients:
+                clients.remove(source)  # type: ignore[arg-type]  # it is of the type of its list
+        await _close_soon(source)
 
     def executor(self, handler: Handler) -> ThreadPoolExecutor | None:
         """The threads of a plain function; None for a coroutine function, and in tests."""

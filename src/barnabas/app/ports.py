@@ -153,6 +153,9 @@ class Connections(Protocol):
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0
     ) -> Sink: ...
 
+    async def reach(self) -> None:
+        """Raise if there is no cluster to speak to."""
+
     def delayed(self, topics: Sequence[str], /) -> Delayed:
         """What moves the delayed records of these topics, and puts more."""
 

@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from itertools import chain
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from uuid import uuid4
 
 from barnabas.app.abandoned_transactions import AbandonedTransactions
@@ -20,7 +20,8 @@ from barnabas.app.dependencies import Resolver, RunSync
 from barnabas.app.handler import Handler
 from barnabas.app.opened_clients import OpenedClients
 from barnabas.app.outgoing import encode_anything
-from barnabas.app.ports import Connections, Delayed, Sink, Source
+from barnabas.app.patience import Patience
+from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.app.rights import rights_of
 from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.runners.record_runner import RecordRunner
@@ -43,6 +44,15 @@ _LAG_S = 10.0
 Runner = RecordRunner | RoundRunner | ShareRunner
 
 
+class _Begun(NamedTuple):
+    """A runner with what it works with; `client` is what it reads from."""
+
+    runner: Runner
+    source: Source | None
+    attempts: Attempts
+    client: Source | Jobs
+
+
 class Running:
     """From `start` to `stop`. `in_threads` is false in tests, where functions run in the loop."""
 
@@ -55,7 +65,6 @@ class Running:
         self._in_threads = in_threads
         self._tasks: list[asyncio.Task[None]] = []
         self._timers: list[asyncio.Task[None]] = []
-        self._background: list[asyncio.Task[None]] = []
         self._opened = OpenedClients(connections, in_threads=in_threads)
         self._whole: list[WholeTopic] = []
         self._whole_tasks: set[asyncio.Task[None]] = set()
@@ -66,12 +75,14 @@ class Running:
         """With what they read from; members of share groups have no partitions."""
         self.attempts: list[Attempts] = []
         self.is_ready = False
-        self._is_stopping = False
+        self._stopping = asyncio.Event()
         self._owner: asyncio.Task[Any] | None = None
 
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
         self._owner = asyncio.current_task()
+        if self._app.handlers:
+            await self._patience("the application").until_done(self._connections.reach)
         await self._connections.check_rights(
             rights_of(self._app.handlers.values(), self._app.sends)
         )
@@ -170,8 +181,8 @@ class Running:
         """
         self.is_ready = False
         deadline = None if grace_s is None else monotonic() + grace_s
-        self._is_stopping = True
-        for task in chain(self._timers, self._background):
+        self._stopping.set()
+        for task in self._timers:
             task.cancel()
         results: list[BaseException | None] = []
         for is_whole in (False, True):  # handlers of whole topics last: others may wait for them
@@ -181,7 +192,7 @@ class Running:
             tasks = [each for each in self._tasks if (each in self._whole_tasks) is is_whole]
             await self._cancel_late(tasks, deadline)
             results += await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*self._timers, *self._background, return_exceptions=True)
+        await asyncio.gather(*self._timers, return_exceptions=True)
         failures = [each for each in results if isinstance(each, Exception)]
         failures += await self._opened.close()
         await self._resolver.stack.aclose()
@@ -204,7 +215,9 @@ class Running:
     # -- one handler ---------------------------------------------------------------------------
 
     async def _start(self, handler: Handler) -> None:
-        await self._connections.ensure_topics(_own_topics(handler), handler.dead_letters)
+        await self._patience(f"handler {handler.name}").until_done(
+            partial(self._connections.ensure_topics, _own_topics(handler), handler.dead_letters)
+        )
         executor = self._opened.executor(handler)
         run_sync = self._opened.run_sync(executor)
         if handler.share:
@@ -212,19 +225,18 @@ class Running:
             return
         in_rounds = handler.exactly_once or handler.takes is not Takes.RECORD
 
-        def make(source: Source) -> Runner:
-            attempts = self._attempts(handler, run_sync)
+        def make(source: Source, attempts: Attempts) -> Runner:
             if in_rounds:
                 return RoundRunner(handler, source, attempts)
             return RecordRunner(handler, source, attempts, executor)
 
-        def make_retries(source: Source) -> Runner:
-            attempts = self._attempts(handler, run_sync)
+        def make_retries(source: Source, attempts: Attempts) -> Runner:
             return RetryRunner(
                 handler, source, attempts, executor, pauses=pauses, clock=self._clock
             )
 
-        self._run(handler, handler.topics, handler.group, make, "manual" if in_rounds else "done")
+        commit = "manual" if in_rounds else "done"
+        self._run(handler, handler.topics, handler.group, make, commit, run_sync)
         pauses: dict[str, float] = {}
         for topic in handler.topics:
             pauses |= handler.policy.topics_of(topic)
@@ -235,9 +247,16 @@ class Running:
                 handler.retry_group,
                 make_retries,
                 "done",
+                run_sync,
             )
 
     def _share(self, handler: Handler, run_sync: RunSync) -> None:
+        def begin() -> _Begun:
+            return self._begin_share(handler, run_sync)
+
+        self._keep(handler, begin)
+
+    def _begin_share(self, handler: Handler, run_sync: RunSync) -> _Begun:
         jobs = self._connections.jobs(
             handler.topics,
             handler.group_name,
@@ -248,11 +267,8 @@ class Running:
         limit = DeliveryLimit(
             partial(self._connections.delivery_limit, handler.group_name), self._clock
         )
-        runner = ShareRunner(handler, jobs, self._attempts(handler, run_sync), limit)
-        self.runners[handler.name] = [(runner, None)]
-        task = asyncio.ensure_future(self._until_stopped(runner))
-        task.add_done_callback(partial(_tell, handler.name))
-        self._tasks.append(task)
+        attempts = self._attempts(handler, run_sync)
+        return _Begun(ShareRunner(handler, jobs, attempts, limit), None, attempts, jobs)
 
     def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
         """With a producer of its own: failures that one runner asks for are not another's."""
@@ -282,9 +298,26 @@ class Running:
         handler: Handler,
         topics: tuple[str, ...],
         group: str | None,
-        make: Callable[[Source], Runner],
+        make: Callable[[Source, Attempts], Runner],
         commit: str,
+        run_sync: RunSync,
     ) -> None:
+        def begin() -> _Begun:
+            return self._begin(handler, topics, group, make, commit, run_sync)
+
+        task = self._keep(handler, begin)
+        if group is None:
+            self._whole_tasks.add(task)
+
+    def _begin(
+        self,
+        handler: Handler,
+        topics: tuple[str, ...],
+        group: str | None,
+        make: Callable[[Source, Attempts], Runner],
+        commit: str,
+        run_sync: RunSync,
+    ) -> _Begun:
         made: list[Runner] = []
 
         async def revoked(partitions: list[TopicPartition]) -> None:
@@ -306,16 +339,66 @@ class Running:
             self._whole.append(whole)
             source = cast("Source", whole)
         self._opened.keep_source(source)
-        made.append(make(source))
-        if handler.exactly_once:
-            abandoned = AbandonedTransactions(handler, source, self._connections.fence_abandoned)
-            self._background.append(asyncio.ensure_future(abandoned.run()))
-        self.runners.setdefault(handler.name, []).append((made[0], source))
-        task = asyncio.ensure_future(self._until_stopped(made[0]))
+        attempts = self._attempts(handler, run_sync)
+        made.append(make(source, attempts))
+        return _Begun(made[0], source, attempts, source)
+
+    def _keep(self, handler: Handler, begin: Callable[[], _Begun]) -> asyncio.Task[None]:
+        """Begin, and begin again after errors that waiting mends."""
+        begun = begin()
+        runners = self.runners.setdefault(handler.name, [])
+        runners.append((begun.runner, begun.source))
+        place = len(runners) - 1
+        task = asyncio.ensure_future(self._keep_running(handler, begun, begin, place))
         task.add_done_callback(partial(_tell, handler.name))
         self._tasks.append(task)
-        if group is None:
-            self._whole_tasks.add(task)
+        return task
+
+    async def _keep_running(
+        self, handler: Handler, begun: _Begun, begin: Callable[[], _Begun], place: int
+    ) -> None:
+        """A new consumer reads what was not committed; a new producer sends what was not sent.
+
+        A handler without a group would read everything again, so it ends.
+        """
+        patience = self._patience(f"handler {handler.name}")
+        while True:
+            handled = handler.statistics.handled
+            try:
+                with self._transactions_watched(handler, begun.source):
+                    await self._until_stopped(begun.runner)
+            except BarnabasError as error:
+                if handler.group is None:
+                    raise
+                if handler.statistics.handled > handled:
+                    patience.succeeded()
+                await patience.pause(error)
+            else:
+                return
+            await self._opened.drop_source(begun.client)
+            await self._opened.drop_sink(begun.attempts.sink)
+            self.attempts.remove(begun.attempts)
+            if self._stopping.is_set():
+                return
+            is_paused = begun.runner.is_paused
+            begun = begin()
+            begun.runner.is_paused = is_paused
+            self.runners[handler.name][place] = (begun.runner, begun.source)
+
+    @contextmanager
+    def _transactions_watched(self, handler: Handler, source: Source | None) -> Iterator[None]:
+        if not handler.exactly_once or source is None:
+            yield
+            return
+        abandoned = AbandonedTransactions(handler, source, self._connections.fence_abandoned)
+        watching = asyncio.ensure_future(abandoned.run())
+        try:
+            yield
+        finally:
+            watching.cancel()
+
+    def _patience(self, who: str) -> Patience:
+        return Patience(self._clock, who, self._stopping)
 
     async def _until_stopped(self, runner: Runner) -> None:
         """A handler that cancels its own task must not end its runner in silence."""
@@ -323,7 +406,7 @@ class Running:
             await runner.run()
         except asyncio.CancelledError as error:
             is_ending = self._owner is not None and self._owner.cancelling()
-            if self._is_stopping or is_ending:  # the whole application is cancelled
+            if self._stopping.is_set() or is_ending:  # the whole application is cancelled
                 raise
             raise Cancelled from error
 

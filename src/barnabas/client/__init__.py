@@ -10,6 +10,7 @@ consumer   fetching, delivery, commits, rebalancing
 group      membership in a consumer group, and its committed offsets
 offsets    ListOffsets: where logs begin and end, and what came at a time
 connect    brokers: addresses, connections, metadata, coordinators, errors, retries
+consequences   what an error means for a service that runs: wait, give a record up, stop
 engine     the thread in which the cores of all public clients of a process run
 durations  "30s", "1h 30m"
 """

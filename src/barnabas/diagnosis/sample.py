@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from barnabas.client.admin.configs import ResourceType, describe_configs
 from barnabas.client.admin.group_members import GroupMembers, GroupType
+from barnabas.client.admin.group_offsets import Committed, committed_of_groups
 from barnabas.client.admin.groups import GroupListing, describe_group, list_groups
 from barnabas.client.admin.log_directories import LogDirectory, log_directories
-from barnabas.client.admin.many_offsets import Committed, committed_of_groups
 from barnabas.client.admin.share_groups import share_group_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, PartitionMetadata, TopicPartition

@@ -30,4 +30,5 @@ recovered_runs   finds in the target where the last transaction of a partition i
 rate_limit       how many bytes may be copied when
 write_budget     how many bytes are under way to the target at once
 mirror_maker/    property files of Mirror Maker 2
+operations/      what people do with a mirror, from outside
 """

@@ -1,1 +1,4 @@
-"""The Kafka protocol: a schema table, codecs generated from it, framing and error codes."""
+"""The Kafka protocol: a schema table, codecs generated from it, framing and error codes.
+
+messages/  the generated codecs, one module per API
+"""

@@ -6,7 +6,7 @@ from typing import Any
 
 from barnabas.broker.node import Node
 from barnabas.metadata.image import MetadataImage, TopicImage
-from barnabas.metadata.records import TopicRecord
+from barnabas.wire.messages.metadata_records import TopicRecord
 
 
 def coordinator(kind: str, done: list[str]) -> Any:

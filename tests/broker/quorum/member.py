@@ -72,7 +72,7 @@ def _describe_cluster(
     return DescribeClusterResponse(cluster_id=member.quorum.cluster_id, brokers=member.brokers)
 
 
-ROUTES = [
+ROUTES: list[Route[Any]] = [
     Route(FetchRequest, _fetch),
     Route(DescribeClusterRequest, _describe_cluster),
     Route(VoteRequest, vote.handle),

@@ -272,6 +272,7 @@ def test_nothing_overtakes_the_first_batch_that_a_later_leader_refused(replica: 
     replica.assign(leader=2)
     replica.partition.appender.hold_back(refused, ErrorCode.NOT_LEADER_OR_FOLLOWER, NOW_MS)
     replica.assign(leader=1)
+    replica.clock.passed_ms += 10_000
     with pytest.raises(AppendRefused) as refused_too:
         replica.write(1)
     assert refused_too.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -287,6 +288,7 @@ def test_a_new_leader_says_nothing_is_out_of_order_that_may_have_been_refused(
     replica.write(0)
     replica.assign(leader=2)
     replica.assign(leader=1)
+    replica.clock.passed_ms += 9_000  # clients pause before they retry
     with pytest.raises(AppendRefused) as early:
         replica.write(2)
     assert early.value.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -72,6 +72,40 @@ def test_an_index_without_its_segment_is_a_witness() -> None:
     assert is_missed(opened(disk))
 
 
+def only_a_snapshot_is_left(disk: MemoryDisk) -> None:
+    """The last segment is gone with its indexes, and the one before has lost its last batch."""
+    last = segments(disk)[-1].removesuffix(".log")
+    for path in [path for path in disk.nodes if path.startswith(last)]:
+        if not path.endswith(".snapshot"):
+            disk.unlink(path)
+    for path in [path for path in disk.nodes if path.endswith("index")]:
+        disk.unlink(path)
+    cut_one_batch(disk, segments(disk)[-1])
+
+
+def test_a_snapshot_alone_tells_of_a_lost_end() -> None:
+    disk = MemoryDisk()
+    filled(disk, vouched=False)
+    only_a_snapshot_is_left(disk)
+    assert is_missed(opened(disk))
+
+
+def test_what_a_snapshot_told_is_known_when_it_is_gone() -> None:
+    """The first start removes it: what it holds was cut off."""
+    disk = MemoryDisk()
+    log = opened(disk)
+    put(log, value(0))
+    log.checkpoint()
+    for number in range(1, COUNT):
+        put(log, value(number))
+    log.abandon()
+    only_a_snapshot_is_left(disk)
+    for _ in range(3):
+        log = opened(disk)
+        assert is_missed(log)
+        log.abandon()
+
+
 def test_the_witness_is_heard_until_the_loss_is_known() -> None:
     """The files that told of the loss are gone after the first start."""
     disk = MemoryDisk()

@@ -31,12 +31,10 @@ Json = dict[str, Any]
 
 @pytest.fixture
 def connection(postgres_server: Postgres) -> Iterator[psycopg.Connection]:
+    postgres_server.clear()
     with postgres_server.connect() as connection:
-        connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
         yield connection
-        connection.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
-        connection.execute("DROP PUBLICATION IF EXISTS barnabas_shop")
+    postgres_server.clear()
 
 
 @pytest.fixture

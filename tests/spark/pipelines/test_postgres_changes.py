@@ -39,11 +39,10 @@ ACCOUNTS = "id BIGINT, name STRING, balance DECIMAL(38, 20)"
 
 @pytest.fixture
 def connection(postgres_server: Postgres) -> Iterator[psycopg.Connection]:
+    postgres_server.clear()
     with postgres_server.connect() as connection:
-        connection.execute("DROP SCHEMA public CASCADE")
-        connection.execute("CREATE SCHEMA public")
         yield connection
-        connection.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")
+    postgres_server.clear()
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,17 @@ from barnabas.app.runners.table_rows import places_of, rows_of
 from barnabas.app.runners.unread import hold
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.errors import (
     BarnabasError,
+    BrokerError,
     HandlerFailed,
     ProducerFenced,
     TransactionAborted,
 )
 from barnabas.quantities import counted
 from barnabas.records.message import Message
+from barnabas.wire.errors import ErrorCode
 
 _log = logging.getLogger("barnabas.app")
 _PAUSES = Backoff(0.5, 10.0)  # after a transaction that was rolled back
@@ -132,7 +135,14 @@ class RoundRunner:
         self._limit = max(1, min(fits, self._limit * _STEP, self._handler.max_batch))
 
     async def _repeat(self, error: BarnabasError, count: int) -> None:
-        """A few times, each with fewer records, since it may have taken too long."""
+        """A few times, each with fewer records, since it may have taken too long.
+
+        What is certainly not the fault of the handler is repeated for as long as it takes.
+        """
+        if _is_waited_for(error):
+            _log.warning("%s: rolled back, and read again: %s", self._handler.name, error)
+            await self._attempts.pause(_PAUSES.first)
+            return
         self._rolled_back += 1
         if self._rolled_back >= _TRIES:
             raise HandlerFailed(
@@ -210,3 +220,13 @@ class RoundRunner:
         await self._attempts.sink.flush()
         await self._source.commit()
         self._statistics.handled += table.num_rows
+
+
+def _is_waited_for(error: BarnabasError) -> bool:
+    """Whether brokers or a rebalance are the reason, and not the time that the handler took."""
+    cause = error.__cause__
+    if not isinstance(error, TransactionAborted) or not isinstance(cause, BarnabasError):
+        return False
+    if isinstance(cause, BrokerError) and cause.code is ErrorCode.INVALID_TXN_STATE:
+        return False
+    return consequence_of(cause) is Consequence.WAITS and not isinstance(cause, ProducerFenced)

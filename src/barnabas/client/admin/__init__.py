@@ -10,8 +10,7 @@ group_members     a group with its members, whatever its type
 classic_groups    groups of the classic protocol, described
 consumer_groups   groups of the consumer protocol, described
 share_groups      share groups, described; their start offsets
-group_offsets     committed offsets and lag of a group of any type, read and set
-many_offsets      committed offsets of many groups at once
+group_offsets     committed offsets and lag of groups of any type, read and set
 batches           long lists of names in parts
 group_reset       new committed offsets of a group: planned, then applied
 descriptions      what `Admin` returns of topics and groups

@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import Any
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
-from barnabas.client.connect.broker_errors import worth_retrying
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.environment import RETRY
+from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.consumer.new_topics import NewTopics
 from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
@@ -230,6 +231,17 @@ class QueueCore:
                 self._tasks.start(self._movers.run(self.cluster, self._tasks.start))
 
     async def _join(self) -> None:
+        """For as long as it takes, unless a person has to decide."""
+        for pause_s in RETRY.pauses(self.cluster.environment.random):
+            try:
+                await self._join_and_stay()
+            except BarnabasError as error:
+                if consequence_of(error) is not Consequence.WAITS:
+                    raise
+                self.cluster.forget_coordinator(self.group_id)
+            await asyncio.sleep(pause_s)
+
+    async def _join_and_stay(self) -> None:
         await self.cluster.retrying(self._connect)
         if self._settings:
             await set_group_settings(self.cluster, self.group_id, self._settings)
@@ -285,7 +297,7 @@ class QueueCore:
     def unavailable(
         self, session: LeaderSession, partitions: set[SharePartition], error: BarnabasError
     ) -> None:
-        if not worth_retrying(error) and not _is_about_session(error):
+        if consequence_of(error) is not Consequence.WAITS and not _is_about_topic(error):
             self._failure = error
             self._notify()
         session.partitions -= partitions
@@ -412,9 +424,6 @@ class QueueCore:
         await settlement.flush()
 
 
-def _is_about_session(error: BarnabasError) -> bool:
-    """Whether it is over with a new session or a new leader."""
-    return isinstance(error, BrokerError) and error.code in (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.FENCED_STATE_EPOCH,
-    )
+def _is_about_topic(error: BarnabasError) -> bool:
+    """Whether a partition is gone, or new to the broker: the assignment follows."""
+    return isinstance(error, BrokerError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from barnabas.client.admin.group_members import GroupType
+from barnabas.client.admin.group_offsets import committed_of_groups
 from barnabas.client.admin.groups import GroupListing, list_groups
-from barnabas.client.admin.many_offsets import committed_of_groups
 from barnabas.client.admin.share_groups import share_group_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, PartitionMetadata, TopicPartition

@@ -2,8 +2,8 @@
 
 import pytest
 
+from barnabas.client.admin.group_offsets import committed_of_groups
 from barnabas.client.admin.groups import GroupListing
-from barnabas.client.admin.many_offsets import committed_of_groups
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.offset_fetch import (
