@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from barnabas import aio
-from barnabas.app.delayed_records import DelayedRecords
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
+from barnabas.app.runners.delayed_records import DelayedRecords
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 import barnabas
+from barnabas.client.delays import mover
 from barnabas.client.delays.levels import LEVELS_S
 from barnabas.client.delays.waiting_records import ENOUGH_RECORDS
 from barnabas.errors import InvalidArgument, UnknownGroup, UnknownTopic
@@ -181,3 +182,31 @@ def test_jobs_survive_all_workers_and_the_node() -> None:
             job.accept()
             seen = all_of(servers, topic, 100)
         assert set(seen.values()) == {1}
+
+
+def test_what_was_moved_is_deleted_and_no_longer_lags(
+    queue_servers: str, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moved to a lower level first, so the ends of transactions are in the log as well."""
+    monkeypatch.setattr(mover, "_TIDY_S", 0.1)
+    topic = jobs(0)
+    with (
+        barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue,
+        barnabas.Admin(queue_servers) as admin,
+    ):
+        for number in range(20):
+            queue.put(number, delay=1.1)
+        for _ in range(20):
+            job = queue.get(LIMIT_S)
+            assert job is not None
+            job.accept()
+
+        def is_tidy() -> bool:
+            delayed = f"{topic}.delayed"
+            ends = admin.offsets(delayed)
+            firsts = admin.offsets(delayed, "earliest")
+            done = admin.group_offsets(delayed)
+            used = [name for name, end in ends.items() if end]
+            return len(used) == 2 and all(done[n] == firsts[n] == ends[n] for n in used)
+
+        wait_until(is_tidy)

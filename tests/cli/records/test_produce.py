@@ -241,3 +241,21 @@ def test_a_terminal_sees_a_summary(cli: Cli, new_topic: NewTopic) -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+def test_records_wait_for_a_delay(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    done = cli.run("produce", topic, "--delay", "1h", "--key", "k", stdin="later\n")
+    assert done.stderr.decode() == f"sent 1 record to {topic}\n"
+    assert read(cli, topic) == []
+    (record,) = read(cli, f"{topic}.delayed")
+    assert (record["key"], record["value"]) == ("k", "later")
+    assert cli.ok("produce", topic, "--delay", "0s", "--quiet", stdin="now\n") == ""
+    assert [record["value"] for record in read(cli, topic)] == ["now"]
+
+
+def test_what_does_not_go_with_a_delay_is_said(cli: Cli, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    assert "write" in cli.fails(2, "produce", topic, "--delay", "soon")
+    said = cli.fails(2, "produce", topic, "--delay", "1h", "--partition", "0")
+    assert "--delay: the partition is chosen" in said

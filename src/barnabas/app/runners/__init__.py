@@ -10,6 +10,7 @@ result_delivery, deliveries    results, until they are stored
 side_by_side      workers for records of different keys
 keyed_work        the order of records of one key
 whole_topic       all of a topic in every process, without a group
+delayed_records   records for later, moved while the application runs
 rewinds           requests to go back
 unread            records that are put back
 table_rows        the rows of an Arrow table as records

@@ -22,6 +22,7 @@ Examples:
   echo hello | barnabas produce greetings --create
   barnabas produce orders --key-separator : --compression zstd < orders.txt
   barnabas produce orders --transactional-id nightly-load < orders.txt
+  echo ada | barnabas produce reminders --delay 1h
   barnabas consume orders --no-follow --json | barnabas produce copy --json --create
 """
 
@@ -105,6 +106,13 @@ async def produce(
         str | None,
         typer.Option(metavar="ID", help="Send all records in one transaction."),
     ] = None,
+    delay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Time until consumers of the topic get the records, such as 10m or '1h 30m'.",
+        ),
+    ] = None,
     create: Annotated[
         bool, typer.Option("--create", help="Create the topic if it does not exist.")
     ] = False,
@@ -126,12 +134,18 @@ async def produce(
 
     With --json each line is an object as `barnabas consume --json` prints it, with its key, headers
     and timestamp; bytes that are not text are in base64.
+
+    With --delay the records wait in TOPIC.delayed until workers of the topic move them.
     """
     from barnabas.cli.records.input_format import headers_of, json_parser, text_parser
-    from barnabas.cli.records.produce_loop import produce_lines
+    from barnabas.cli.records.produce_loop import later, produce_lines
+    from barnabas.client.durations import seconds
     from barnabas.client.producer.record_producer import ACKS_ALL, RecordProducer
     from barnabas.records.compression import Compression
 
+    if delay is not None and (partition is not None or keep_partitions):
+        raise UsageError("--delay: the partition is chosen when the record is moved to the topic")
+    delay_s = None if delay is None else seconds(delay, "--delay")
     headers = headers_of(parse_pairs(header or [], "--header"))
     if session.as_json:
         _check_json_options(key, key_separator, null_marker, partition, keep=keep_partitions)
@@ -154,7 +168,14 @@ async def produce(
             transaction_timeout_ms=int(transaction_timeout_s * 1000),
         )
         await _find_topic(cluster, topic, create=create, quiet=quiet)
-        await produce_lines(producer, topic, parse, as_json=session.as_json, quiet=quiet)
+        await produce_lines(
+            producer,
+            topic,
+            parse,
+            as_json=session.as_json,
+            quiet=quiet,
+            send=None if delay_s is None else later(cluster, producer, delay_s),
+        )
 
 
 def _check_json_options(

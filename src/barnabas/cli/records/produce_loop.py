@@ -10,17 +10,67 @@ from barnabas.cli.base.command import CommandError
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.records.input_format import LineError, Parse
 from barnabas.cli.records.standard_streams import read_lines
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.delays.delayed_sends import DelayedSends, Send, now_ms
 from barnabas.client.producer.batch_completion import DeliveryCount
 from barnabas.client.producer.record_producer import RecordProducer
+from barnabas.client.producer.sent_record import Sent
 from barnabas.errors import RecordTooLarge
 from barnabas.quantities import counted
+from barnabas.records.record import Headers
 
 _PROGRESS_INTERVAL_S = 0.5
 _CLEAR_LINE = "\r\x1b[K"
 
 
+def at_once(producer: RecordProducer) -> Send:
+    """Send to the topic itself."""
+
+    async def send(
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> Sent:
+        return await producer.send(
+            topic,
+            value,
+            key=key,
+            headers=headers,
+            partition=partition,
+            timestamp_ms=timestamp_ms,
+        )
+
+    return send
+
+
+def later(cluster: ClusterClient, producer: RecordProducer, delay_s: float) -> Send:
+    """Send so that the records are in the topic after a delay, with their timestamps of then."""
+    delayed = DelayedSends(cluster, at_once(producer))
+
+    async def send(
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        headers: Headers,
+        _partition: int | None,
+        _timestamp_ms: int | None,
+    ) -> Sent:
+        return await delayed.send(topic, value, key, headers, now_ms() + round(delay_s * 1000))
+
+    return send
+
+
 async def produce_lines(
-    producer: RecordProducer, topic: str, parse: Parse, *, as_json: bool, quiet: bool
+    producer: RecordProducer,
+    topic: str,
+    parse: Parse,
+    *,
+    as_json: bool,
+    quiet: bool,
+    send: Send | None = None,
 ) -> None:
     """Send standard input, then report; raises `CommandError` if not everything was delivered."""
     count = producer.count
@@ -29,7 +79,7 @@ async def produce_lines(
     is_complete = False
     try:
         async with producer, producer.transaction() if producer.is_transactional else nullcontext():
-            await _send_lines(producer, topic, parse, partitions)
+            await _send_lines(producer, topic, parse, partitions, send or at_once(producer))
         is_complete = True
     except asyncio.CancelledError:
         if producer.is_transactional:
@@ -59,7 +109,7 @@ async def produce_lines(
 
 
 async def _send_lines(
-    producer: RecordProducer, topic: str, parse: Parse, partitions: set[int]
+    producer: RecordProducer, topic: str, parse: Parse, partitions: set[int], send: Send
 ) -> None:
     """Send everything; what was read is delivered also when reading is interrupted or fails.
 
@@ -70,16 +120,9 @@ async def _send_lines(
         async for lines in read_lines():
             for line in lines:
                 number += 1
-                value, key, headers, partition, timestamp_ms = parse(line)
-                sent = await producer.send(
-                    topic,
-                    value,
-                    key=key,
-                    headers=headers,
-                    partition=partition,
-                    timestamp_ms=timestamp_ms,
-                )
-                partitions.add(sent.batch.partition.partition)
+                sent = await send(topic, *parse(line))
+                if sent.batch.partition.topic == topic:  # not one that waits elsewhere
+                    partitions.add(sent.batch.partition.partition)
     except (LineError, RecordTooLarge) as error:
         fate = "nothing was sent" if producer.is_transactional else "what came before it was sent"
         raise CommandError(f"line {number}: {error}; {fate}") from error

@@ -34,7 +34,7 @@ from barnabas.client.delays.delayed_topic import check_levels, delayed_topic
 from barnabas.client.delays.waiting_records import (
     ENOUGH_BYTES,
     ENOUGH_RECORDS,
-    Move,
+    DueRecord,
     WaitingRecords,
     behind,
 )
@@ -139,7 +139,7 @@ class DelayedMover:
             )
             await producer.start()
             try:
-                await _Membership(self, consumer, producer, cluster).move()
+                await _MoverMembership(self, consumer, producer, cluster).move()
             finally:
                 await producer.close(_CLOSE_S)
         finally:
@@ -170,7 +170,7 @@ class DelayedMover:
             _log.warning("records that were moved stay in %s: %s", self._delayed, error)
 
 
-class _Membership:
+class _MoverMembership:
     """From joining the group to the first failure that a new member is needed for."""
 
     def __init__(
@@ -236,7 +236,7 @@ class _Membership:
         self._paused.clear()
         self._consumer.rewind()
 
-    async def _move(self, moves: Collection[Move]) -> None:
+    async def _move(self, moves: Collection[DueRecord]) -> None:
         """Move them in the name of the generation in which they were read.
 
         If there is a later one, the commit is refused: others may have moved them by now.
@@ -259,7 +259,7 @@ class _Membership:
             self._committed |= offsets
             self._mover.moved()
 
-    async def _send(self, move: Move) -> None:
+    async def _send(self, move: DueRecord) -> None:
         message, due_ms, level = move
         if level is None:
             await self._producer.send(

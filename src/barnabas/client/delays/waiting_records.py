@@ -18,7 +18,7 @@ ENOUGH_BYTES = 1024 * 1024
 """With so much of a level in memory, no more of it is read."""
 
 
-class Move(NamedTuple):
+class DueRecord(NamedTuple):
     """A record that leaves its level: to a lower one, or None, to its topic."""
 
     message: Message
@@ -27,7 +27,7 @@ class Move(NamedTuple):
 
 
 @dataclass
-class _Level:
+class _WaitingLevel:
     records: deque[Message] = field(default_factory=deque)
     bytes: int = 0
 
@@ -40,7 +40,7 @@ class WaitingRecords:
     """Of one mover."""
 
     def __init__(self) -> None:
-        self._levels: dict[TopicPartition, _Level] = {}
+        self._levels: dict[TopicPartition, _WaitingLevel] = {}
 
     def __len__(self) -> int:
         return sum(len(each.records) for each in self._levels.values())
@@ -52,7 +52,7 @@ class WaitingRecords:
     def add(self, messages: Iterable[Message]) -> None:
         for message in messages:
             name = TopicPartition(message.topic, message.partition)
-            level = self._levels.setdefault(name, _Level())
+            level = self._levels.setdefault(name, _WaitingLevel())
             level.records.append(message)
             level.bytes += _size(message)
 
@@ -77,21 +77,23 @@ class WaitingRecords:
             default=None,
         )
 
-    def take(self, now_ms: int, limit: int) -> list[Move]:
+    def take(self, now_ms: int, limit: int) -> list[DueRecord]:
         """The records that leave their levels now, the first due first; they are the caller's."""
-        taken: list[Move] = []
+        taken: list[DueRecord] = []
         for level in self._levels.values():
             records = level.records
             while records and len(taken) < limit and _leaves_at(records[0], now_ms) <= now_ms:
                 message = records.popleft()
                 level.bytes -= _size(message)
                 due = due_ms(message)
-                taken.append(Move(message, due, level_of(due - now_ms) if due > now_ms else None))
+                taken.append(
+                    DueRecord(message, due, level_of(due - now_ms) if due > now_ms else None)
+                )
         taken.sort(key=lambda each: each.due_ms)
         return taken
 
 
-def behind(moves: Collection[Move]) -> dict[TopicPartition, int]:
+def behind(moves: Collection[DueRecord]) -> dict[TopicPartition, int]:
     """The offsets to commit when these records have been moved."""
     offsets: dict[TopicPartition, int] = {}
     for message, _, _ in moves:
