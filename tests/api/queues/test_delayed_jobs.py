@@ -15,7 +15,7 @@ import barnabas
 from barnabas.client.delays import mover
 from barnabas.client.delays.levels import LEVELS_S
 from barnabas.client.delays.waiting_records import ENOUGH_RECORDS
-from barnabas.errors import InvalidArgument, UnknownGroup, UnknownTopic
+from barnabas.errors import InvalidArgument, UnknownGroup
 from tests.api.faces import Face
 from tests.api.queues.conftest import Jobs
 from tests.support.wait import LIMIT_S, wait_until
@@ -94,11 +94,16 @@ def test_what_can_not_be_is_said(face: Face, queue_servers: str, jobs: Jobs) -> 
         ):
             with pytest.raises(InvalidArgument, match=said):
                 queue.put(b"", **wrong)
-    with (
-        face.queue(queue_servers, "no-such-jobs", group=topic) as queue,
-        pytest.raises(UnknownTopic, match="topic no-such-jobs"),
-    ):
-        queue.put(b"", delay=1)
+
+
+def test_a_topic_may_be_created_by_its_first_job(queue_servers: str) -> None:
+    """By a broker that is allowed to, as without a delay."""
+    topic = f"jobs-{uuid4().hex[:8]}"
+    with barnabas.Queue(queue_servers, topic, group=topic) as queue:
+        queue.put(b"first", delay=0.1)
+        job = queue.get(LIMIT_S)
+        assert job is not None
+        assert job.value == b"first"
 
 
 def test_a_topic_that_is_in_the_way_is_named(queue_servers: str, jobs: Jobs) -> None:
