@@ -172,6 +172,19 @@ def test_starting_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     assert values(follower) == values(leader) == [b"%d" % number for number in range(4, 10)]
 
 
+def test_a_kill_brings_no_deleted_record_of_the_first_batch_back(tmp_path: Path) -> None:
+    """The leader may have told a client that they are deleted."""
+    leader, follower = opened(tmp_path, "l-0"), opened(tmp_path, "f-0")
+    put(leader, *(b"%d" % number for number in range(10)))
+    leader.retention.delete_records_before(4)
+    follower.truncate_fully_and_start_at(4)
+    copy_all(leader, follower)
+    follower.abandon()
+    again = opened(tmp_path, "f-0")
+    assert (again.log_start_offset, again.log_end_offset) == (4, 10)
+    assert values(again) == values(leader)
+
+
 def test_an_epoch_begins_before_its_first_record(tmp_path: Path) -> None:
     log = opened(tmp_path, "l-0")
     put(log, b"a", epoch=1)

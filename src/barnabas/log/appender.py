@@ -130,6 +130,12 @@ class Appender:
             raise CorruptBatch(f"{log.directory} has offset {first.base_offset} already")
         self._truncation.truncate_fully_and_start_at(first.base_offset)
         log.log_start_offset = start
+        try:
+            # The mark in the directory names the batch: a kill would bring its first records back.
+            self._state_file.checkpoint()
+        except StorageError:
+            log.log_start_offset = first.base_offset
+            raise
 
     def _write_fetched(
         self,
