@@ -4,7 +4,7 @@ import contextlib
 import threading
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from tests.cluster.exactly_once import EXACT
 from tests.support.cluster import ClusterProcesses
@@ -45,6 +45,12 @@ def test_offsets_are_sent_once_all_nodes_are_back(
     sending.join(LIMIT_S)
     assert not sending.is_alive(), "all nodes are back, and it still waits"
     producer.commit_transaction()
-    (committed,) = consumer.committed([TopicPartition("source", 0)], timeout=LIMIT_S)
-    assert committed.offset == 2
+
+    def is_committed() -> bool:
+        with contextlib.suppress(KafkaException):  # its coordinator may still be on its way
+            (found,) = consumer.committed([TopicPartition("source", 0)], timeout=LIMIT_S)
+            return found.offset == 2
+        return False
+
+    wait_until(is_committed, "the offset is not committed")
     consumer.close()

@@ -28,6 +28,7 @@ from tests.broker.verbs import (
     produced,
 )
 from tests.support.broker import BrokerProcess
+from tests.support.wait import wait_until
 
 SETTINGS = {"num.partitions": "4", "log.retention.bytes": "123456"}
 
@@ -250,8 +251,10 @@ def test_changes_survive_a_restart(node: BrokerProcess, topic: str, kill: bool) 
         assert value(client, (TOPIC, topic), "retention.ms") == ("1000", OF_TOPIC)
         assert value(client, (TOPIC, topic), "flush.ms") == ("7", OF_TOPIC)
         assert value(client, BROKER_1, "num.partitions") == ("3", DYNAMIC)
-        request = CreateTopicsRequest([CreatableTopic(f"{topic}-after", -1, -1)])
-        assert client.ask(request).topics[0].num_partitions == 3
+        new = CreatableTopic(f"{topic}-after", -1, -1)
+        request = CreateTopicsRequest([new], validate_only=True)
+        # Until the node has registered again, which takes longer after a kill, this fails.
+        wait_until(lambda: client.ask(request).topics[0].num_partitions == 3)
         assert alter(client, BROKER_1, ("num.partitions", DELETE, None))[0] == 0
         assert value(client, BROKER_1, "num.partitions") == ("4", STATIC)
 
