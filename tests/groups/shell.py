@@ -112,6 +112,8 @@ class Shell:
         self.asked: set[int] = set()
         self.in_flight: deque[CoordinatorDecision] = deque()
         self.persists_at_once = True
+        self.refuses = False
+        """Whether the disk refuses what is to be appended."""
         self.is_over = False
         self._config = config
         self._tokens = count(1)
@@ -147,6 +149,9 @@ class Shell:
             self.answers[token] = response
         if not decision.records and not isinstance(decision, TransactionEnd):
             assert not decision.held, "held back for nothing"
+        elif self.refuses and decision.records:
+            self.refuses = False
+            self.carry_out(self.shard.failed(decision, now_ms=self.now_ms))
         elif self.persists_at_once:
             self._persist(decision)
         else:
@@ -170,6 +175,11 @@ class Shell:
 
     def fail_next(self) -> None:
         self.carry_out(self.shard.failed(self.in_flight.popleft(), now_ms=self.now_ms))
+
+    def fail_all(self) -> None:
+        """What is in flight is lost, and the coordinator stays."""
+        for _ in range(len(self.in_flight)):
+            self.fail_next()
 
     def resign(self) -> None:
         """Another node is the coordinator now."""

@@ -1,6 +1,6 @@
 """The groups of a shard, with their deadlines and the memory they take."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from barnabas.coordination.deadline_queue import DeadlineQueue
@@ -59,7 +59,8 @@ class GroupRegistry:
         return ClassicGroup(group_id, self.config, self.image)
 
     def new_consumer_group(self, group_id: str) -> ConsumerGroup:
-        return ConsumerGroup(group_id, self.config, self.image, self.topics)
+        in_flight = self._modern_in_flight(group_id)
+        return ConsumerGroup(group_id, self.config, self.image, self.topics, in_flight)
 
     def new_share_group(self, group_id: str) -> ShareGroup:
         return ShareGroup(group_id, self.config, self.image, self.topics)
@@ -89,8 +90,8 @@ class GroupRegistry:
         for each in self._with_replaced(group):
             if isinstance(each, ModernGroup):
                 each.persisted(decision)
-        if group.replaced is not None and group.replaced[1] is decision:
-            group.replaced = None
+            if each.replaced is not None and each.replaced[1] is decision:
+                each.replaced = None
         if isinstance(group, ModernGroup) and not group.pending and not group.in_flight:
             # It is deleted; offsets that were committed since need no group of that kind.
             return self.take_over(group, self.new_classic_group(group_id))
@@ -111,13 +112,29 @@ class GroupRegistry:
         for each in self._with_replaced(group):
             if isinstance(each, ModernGroup):
                 each.failed(decision, now_ms)
+            if each.replaced is not None:
+                replaced, by = each.replaced
+                if replaced.replaced is not None and replaced.replaced[1] is decision:
+                    # The group between has never been; its parked requests are answered.
+                    each.replaced = (replaced.replaced[0], by)
         self.settle(group)
         return gone
 
     def _with_replaced(self, group: Group) -> Iterator[Group]:
+        """The group, and those that it replaces by decisions in flight, from the newest on."""
         yield group
-        if group.replaced is not None:
-            yield group.replaced[0]
+        while group.replaced is not None:
+            group = group.replaced[0]
+            yield group
+
+    def _modern_in_flight(self, group_id: str) -> Iterable[CoordinatorDecision]:
+        """Decisions in flight with records of a newer protocol, about the groups of that id."""
+        group = self.get(group_id)
+        if group is not None:
+            for each in self._with_replaced(group):
+                if isinstance(each, ModernGroup):
+                    return each.in_flight  # those about earlier ones are among them
+        return ()
 
     def replace_deleted(self, group: Group) -> Group:
         """A void group in place of a deleted one; all of its offsets are deleted too."""

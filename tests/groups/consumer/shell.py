@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.groups.consumer.group import ConsumerGroup
+from barnabas.groups.consumer.state import ConsumerState
+from barnabas.groups.records import decode_record
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.consumer_group_describe import DescribedGroup
 from barnabas.wire.messages.consumer_group_heartbeat import (
@@ -104,8 +106,15 @@ class ConsumerShell(Shell):
         return found
 
     def is_in_step(self) -> bool:
-        """Whether what is decided is what is persisted, when nothing is in flight."""
+        """Whether what is decided is what is persisted, with what is in flight."""
         found = self.shard._groups.get(GROUP)
-        if not isinstance(found, ConsumerGroup) or found.in_flight:
+        if not isinstance(found, ConsumerGroup):
             return True
-        return found.pending == (found.image.modern or type(found.pending)())
+        image = found.image.modern
+        expected = image.copy() if isinstance(image, ConsumerState) else ConsumerState()
+        for decision in self.in_flight:
+            for stored in decision.records:
+                record = decode_record(*stored)
+                if record is not None and record.is_modern and record.group_id == GROUP:
+                    expected.replay(record.key, record.value)
+        return bool(found.pending == expected)

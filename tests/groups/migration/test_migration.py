@@ -224,6 +224,50 @@ def test_a_downgrade_that_fails_changes_nothing(shell: MigrationShell) -> None:
     assert shell.is_in_step()
 
 
+def test_a_group_that_changes_back_at_once_has_no_members_of_before(shell: MigrationShell) -> None:
+    classic = mixed_group(shell)
+    shell.persists_at_once = False
+    shell.beat("new", -1)
+    joining = shell.beat("newer", topics=["t"], owned={}, rebalance_ms=1_000)
+    assert set(shell.consumer_group().pending.members) == {classic, "newer"}
+    while shell.in_flight:
+        shell.persist_next()
+    assert shell.is_in_step()
+    assert shell.beaten(joining).error_code == ErrorCode.NONE
+    shell.persists_at_once = True
+    shell.advance(10_000)
+    epoch = shell.beaten(joining).member_epoch
+    assert shell.assigned(shell.beaten(shell.beat("newer", epoch))) == {"t": [0, 1, 2, 3]}
+
+
+def test_a_decision_that_fails_after_two_changes_brings_no_member_back(
+    shell: MigrationShell,
+) -> None:
+    classic = mixed_group(shell)
+    shell.persists_at_once = False
+    shell.beat("new", -1)
+    shell.beat("newer", topics=["t"], owned={}, rebalance_ms=1_000)
+    shell.refuses = True
+    refused = shell.beat("newest", topics=["t"], owned={}, rebalance_ms=1_000)
+    assert shell.error(refused) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert set(shell.consumer_group().pending.members) == {classic, "newer"}
+    while shell.in_flight:
+        shell.persist_next()
+    assert shell.is_in_step()
+
+
+def test_two_changes_that_fail_change_nothing(shell: MigrationShell) -> None:
+    classic = mixed_group(shell)
+    shell.persists_at_once = False
+    shell.beat("new", -1)
+    joining = shell.beat("newer", topics=["t"], owned={}, rebalance_ms=1_000)
+    shell.fail_all()
+    assert shell.error(joining) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert shell.is_in_step()
+    assert set(shell.consumer_group().pending.members) == {classic, "new"}
+    assert shell.beaten(shell.beat("new", 2)).error_code == ErrorCode.NONE
+
+
 def test_empty_groups_change_their_kind(shell: MigrationShell) -> None:
     shell.join_group("new")
     shell.commit(5, member_id="new", generation_id=1)

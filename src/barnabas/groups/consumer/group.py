@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
+from barnabas.coordination.decision import CoordinatorDecision
 from barnabas.groups.assignors import CONSUMER_ASSIGNORS
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.consumer.member import ConsumerMember
@@ -57,9 +58,14 @@ class ConsumerGroup(ModernGroup[ConsumerState]):
     state_class = ConsumerState
 
     def __init__(
-        self, group_id: str, config: GroupConfig, images: GroupsImage, topics: Topics
+        self,
+        group_id: str,
+        config: GroupConfig,
+        images: GroupsImage,
+        topics: Topics,
+        in_flight: Iterable[CoordinatorDecision] = (),
     ) -> None:
-        super().__init__(group_id, config, images, topics)
+        super().__init__(group_id, config, images, topics, in_flight)
         self.is_resolving = False
         """Whether a job is looking for the topics of regular expressions."""
         self.resolved_ms = 0

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar
 
-from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord, HeldReply
+from barnabas.coordination.decision import CoordinatorDecision, HeldReply
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.group import CommittedTopic, Committer, Group
 from barnabas.groups.image import GroupsImage
@@ -48,11 +48,18 @@ class ModernGroup(Group, Generic[StateT]):
     state_class: ClassVar[type[ModernState[Any]]]
 
     def __init__(
-        self, group_id: str, config: GroupConfig, images: GroupsImage, topics: Topics
+        self,
+        group_id: str,
+        config: GroupConfig,
+        images: GroupsImage,
+        topics: Topics,
+        in_flight: Iterable[CoordinatorDecision] = (),
     ) -> None:
+        """`in_flight` are decisions about an earlier group of that id: until they are persisted,
+        the image has what they delete."""
         super().__init__(group_id, config, images)
         self.topics = topics
-        self.in_flight: deque[CoordinatorDecision] = deque()
+        self.in_flight = deque(in_flight)
         """Decisions with records of this group that are neither persisted nor failed."""
         self.sessions: dict[str, int] = {}
         """When each member's session ends."""
@@ -60,7 +67,17 @@ class ModernGroup(Group, Generic[StateT]):
         """Until when a member has to give up the partitions that are revoked from it."""
         self.checked_version = NOT_CHECKED
         """The version of the topics for which the metadata hash was compared last."""
-        self.pending: StateT = self._persisted()
+        self.pending: StateT = self._decided()
+
+    def _decided(self) -> StateT:
+        """What is persisted, with what is in flight."""
+        pending = self._persisted()
+        for decision in self.in_flight:
+            for record in decision.records:
+                decoded = decode_record(record.key, record.value)
+                if decoded is not None and decoded.group_id == self.group_id and decoded.is_modern:
+                    pending.replay(decoded.key, decoded.value)
+        return pending
 
     def _persisted(self) -> StateT:
         persisted = self.image.modern
@@ -98,17 +115,9 @@ class ModernGroup(Group, Generic[StateT]):
     def failed(self, decision: CoordinatorDecision, now_ms: int) -> None:
         """The decision's records are lost: go back to what is persisted and in flight."""
         self.persisted(decision)
-        self.pending = self._persisted()
-        for other in self.in_flight:
-            for record in other.records:
-                self._replay(record)
+        self.pending = self._decided()
         self.checked_version = NOT_CHECKED
         self._restart_sessions(now_ms)
-
-    def _replay(self, record: CoordinatorRecord) -> None:
-        decoded = decode_record(record.key, record.value)
-        if decoded is not None and decoded.group_id == self.group_id and decoded.is_modern:
-            self.pending.replay(decoded.key, decoded.value)
 
     # -- records of the protocol -------------------------------------------------------------------
 
