@@ -96,7 +96,7 @@ class ConsumerGroupWorkload:
     def _is_read(self) -> bool:
         history = self._cluster.history
         return all(
-            history.commits.get((self._group, place), 0)
-            > max(history.acknowledged[place], default=-1)
+            history.commits.get((self._group, place), 0) > max(history.acknowledged[place])
             for place in self._places
+            if history.acknowledged[place]
         )
