@@ -143,3 +143,30 @@ def test_a_wiped_voter_observes_until_it_is_replaced() -> None:
     assert _error(cluster.call(leader, "add_voter", Voter(wiped.key))) is ErrorCode.NONE
     cluster.run(50)
     assert wiped.key in cluster.voters(wiped)
+
+
+def test_a_voter_finds_the_voters_that_have_replaced_all_others_while_it_was_down() -> None:
+    """None of those that it knows is left. It asks the nodes that its settings name."""
+    cluster = Cluster(nodes=5, voters=3)
+    cluster.elect()
+    cluster.write()
+    late = cluster.replicas[3]
+    late.crash()
+    for joining in (cluster.replicas[4], cluster.replicas[5]):
+        leader = cluster.elect()
+        assert _error(cluster.call(leader, "add_voter", Voter(joining.key))) is ErrorCode.NONE
+        cluster.run(100)
+    for leaving in (late, cluster.replicas[1], cluster.replicas[2]):
+        leader = cluster.elect()
+        assert _error(cluster.call(leader, "remove_voter", leaving.key)) is ErrorCode.NONE
+        cluster.run(1_000)
+        leaving.crash()
+    leader = cluster.elect()
+    epoch = cluster.raft(leader).epoch
+    assert [key.node_id for key in cluster.voters(leader)] == [4, 5]
+    cluster.start(late)
+    assert [key.node_id for key in cluster.voters(late)] == [1, 2, 3]
+    cluster.run(2_000)
+    assert cluster.voters(late) == cluster.voters(leader)
+    assert late.applied_end == leader.applied_end
+    assert (cluster.raft(leader).is_leader, cluster.raft(leader).epoch) == (True, epoch)

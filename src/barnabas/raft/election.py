@@ -5,6 +5,9 @@ another in that epoch; both only to a log that is at least as complete as the vo
 replica that was cut off, or removed, can neither unseat a leader that others hear nor take over
 without every committed entry.
 
+The voters that a replica knows may be those of long ago, and all be gone. So with a pre-vote it
+also asks the nodes of its settings, for the only thing that these can tell: who leads.
+
 Only voters are elected. A candidate may have become one by an entry that this replica does not have
 yet; then its log is ahead of the one here. With the same log and no vote it is none.
 
@@ -17,13 +20,17 @@ from barnabas.raft.leadership import become_leader
 from barnabas.raft.messages import VoteRequest, VoteResponse
 from barnabas.raft.roles import Candidate, Follower, Leader, Prospective
 from barnabas.raft.state import RaftState
+from barnabas.raft.voters import ReplicaKey
 from barnabas.wire.errors import ErrorCode
+
+_NO_DIRECTORY = bytes(16)
 
 
 def begin_pre_vote(state: RaftState, now_ms: int) -> None:
     role = Prospective(state.election_deadline_ms(now_ms), state.next_correlation_id)
     state.role = role
-    _ask_voters(state, pre_vote=True)
+    _ask_voters(state, state.log.voters.others(state.me), pre_vote=True)
+    _ask_voters(state, _seeds_without_vote(state), pre_vote=True)
     role.granted.add(state.me)
     if state.log.voters.has_majority(role.granted):
         begin_election(state, now_ms)
@@ -35,7 +42,7 @@ def begin_election(state: RaftState, now_ms: int) -> None:
         return
     state.elect(state.epoch + 1, state.me)
     state.role = Candidate(state.election_deadline_ms(now_ms), state.next_correlation_id)
-    _ask_voters(state, pre_vote=False)
+    _ask_voters(state, state.log.voters.others(state.me), pre_vote=False)
 
 
 def own_vote_persisted(state: RaftState, now_ms: int) -> None:
@@ -45,8 +52,18 @@ def own_vote_persisted(state: RaftState, now_ms: int) -> None:
         _win_if_elected(state, state.role, now_ms)
 
 
-def _ask_voters(state: RaftState, *, pre_vote: bool) -> None:
-    for voter in state.log.voters.others(state.me):
+def _seeds_without_vote(state: RaftState) -> list[ReplicaKey]:
+    """They grant nothing, as no replica has this directory, but name the leader that they hear.
+
+    A fetch is no substitute for the question: its answer may name a leader that has died, and
+    each candidate would turn back to that one.
+    """
+    voting = {state.me.node_id, *(key.node_id for key in state.log.voters.keys)}
+    return [ReplicaKey(node_id, _NO_DIRECTORY) for node_id in state.seeds if node_id not in voting]
+
+
+def _ask_voters(state: RaftState, voters: list[ReplicaKey], *, pre_vote: bool) -> None:
+    for voter in voters:
         state.ask(
             voter.node_id,
             VoteRequest(

@@ -34,12 +34,20 @@ class Addresses:
     def hear(self, node_id: int, host: str, port: int) -> None:
         self._heard[node_id] = (host, port)
 
+    def hear_of(self, node_id: int, endpoints: Sequence[Endpoint]) -> None:
+        """The node has sent all of its endpoints."""
+        if endpoints:
+            self._heard[node_id] = self._choose(endpoints)
+
     def of(self, node_id: int, voters: VoterSet) -> tuple[str, int] | None:
         named = self._named.get(node_id)
         if named is not None:
             return named
         for voter in voters.voters:
             if voter.key.node_id == node_id and voter.endpoints:
-                own = [at for at in voter.endpoints if at.name == self._listener]
-                return (own or voter.endpoints)[0].address
+                return self._choose(voter.endpoints)
         return self._heard.get(node_id)
+
+    def _choose(self, endpoints: Sequence[Endpoint]) -> tuple[str, int]:
+        own = [at for at in endpoints if at.name == self._listener]
+        return (own or endpoints)[0].address

@@ -13,6 +13,7 @@ from barnabas.broker.quorum.checkpoint import check_checkpoint
 from barnabas.broker.quorum.formation import Formation
 from barnabas.broker.quorum.membership import Joining, remove_replaced
 from barnabas.broker.quorum.messages import RaftRequest, decode_request, encode_response, refuse
+from barnabas.broker.quorum.messages.endpoints import add_node_endpoint, leader_endpoints
 from barnabas.broker.quorum.outcome import NotLeader, QuorumStopped
 from barnabas.broker.quorum.rejoining import INSTEAD, NO_OTHER_VOTER, begin_again
 from barnabas.broker.quorum.shell import RaftShell
@@ -28,9 +29,9 @@ from barnabas.metadata.records import MetadataRecord
 from barnabas.metrics.histogram import DELAYS_S, Histogram
 from barnabas.raft import QuorumStatus, Raft, RaftConfig, Recovered, ReplicaKey, Voter, VoterSet
 from barnabas.raft import messages as raft_messages
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
-from barnabas.wire.messages.fetch import FetchResponse, NodeEndpoint
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,7 @@ class Quorum:
         self._data = data
         self._random = random
         self._executor = executor
+        self._listener = listener
         self._named = [NamedVoter(*voter, listener) for voter in voters]
         self.config = config
         self._snapshot_records = snapshot_records
@@ -197,6 +199,7 @@ class Quorum:
             snapshot_records=self._snapshot_records,
             on_tick=self._on_tick,
             on_endpoint=self._addresses.hear,
+            own_endpoint=self._own_endpoint,
         )
         self.stalls.start()
         self._shell.run()
@@ -319,6 +322,10 @@ class Quorum:
         """The address of a voter; None if it is not a known voter."""
         return self._addresses.of(node_id, self.voters)
 
+    def _own_endpoint(self) -> Endpoint | None:
+        at = self.peers.address_of(self.me.node_id)
+        return None if at is None else Endpoint(self._listener, *at)
+
     # -- proposals ---------------------------------------------------------------------------------
 
     def propose(self, records: list[MetadataRecord]) -> "Future[None]":
@@ -366,6 +373,7 @@ class Quorum:
         asked = decode_request(request)
         if asked is None:
             return refuse(request, ErrorCode.INVALID_REQUEST)
+        self._addresses.hear_of(asked[0], leader_endpoints(request))
         response: Future[Response] = self.loop.create_future()
         answer = shell.ask(*asked)
 
@@ -388,9 +396,10 @@ class Quorum:
 
     def _encode(self, message: raft_messages.Response) -> Response:
         response = encode_response(message)
-        if isinstance(response, FetchResponse) and message.error_code is not ErrorCode.NONE:
+        leader_id = message.leader_id
+        if leader_id is not None and leader_id != self.me.node_id:
             # A node that is referred to the leader may not know its address.
-            at = None if message.leader_id is None else self.address_of(message.leader_id)
-            if message.leader_id is not None and at is not None:
-                response.node_endpoints = [NodeEndpoint(message.leader_id, *at)]
+            at = self.peers.address_of(leader_id)
+            if at is not None:
+                add_node_endpoint(response, leader_id, *at)
         return response

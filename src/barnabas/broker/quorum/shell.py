@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from barnabas.broker.net.peers import Peers, PeerTimedOut, PeerUnavailable
 from barnabas.broker.quorum.cluster_time import ClusterTime
 from barnabas.broker.quorum.messages import decode_response, encode_request, is_of_another_cluster
+from barnabas.broker.quorum.messages.endpoints import add_leader_endpoints, node_endpoints
 from barnabas.broker.quorum.outcome import NotLeader, OutcomeUnknown, QuorumStopped
 from barnabas.broker.quorum.proposals import Proposals
 from barnabas.broker.quorum.state_machine import Callbacks, StateMachine
@@ -29,9 +30,10 @@ from barnabas.raft import Batch, BrokenInvariant, Envelope, Raft, RaftConfig, Re
 from barnabas.raft import messages as raft_messages
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import RecordsError
+from barnabas.wire.endpoint import Endpoint
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Response
-from barnabas.wire.messages.fetch import FetchResponse
+from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 
 logger = logging.getLogger(__name__)
 
@@ -63,9 +65,10 @@ class RaftShell:
         snapshot_records: int,
         on_tick: Callable[[], None],
         on_endpoint: Callable[[int, str, int], None],
+        own_endpoint: Callable[[], Endpoint | None],
     ) -> None:
         """`on_tick` is called after every timer tick, `on_endpoint` with a node's address that
-        another node has reported."""
+        another node has reported. `own_endpoint` is where other nodes reach this one, if known."""
         self.raft = raft
         self._node_id = node_id
         self._cluster_id = cluster_id
@@ -78,6 +81,7 @@ class RaftShell:
         self._callbacks = callbacks
         self._on_tick = on_tick
         self._on_endpoint = on_endpoint
+        self._own_endpoint = own_endpoint
         self._writer = Writer(
             loop,
             executor,
@@ -286,6 +290,8 @@ class RaftShell:
 
     def _call(self, envelope: Envelope, message: raft_messages.Request) -> None:
         request = encode_request(message, self._cluster_id)
+        if isinstance(request, BeginQuorumEpochRequest):
+            add_leader_endpoints(request, self._own_endpoint())
         is_fetch = isinstance(
             message, raft_messages.FetchRequest | raft_messages.FetchSnapshotRequest
         )
@@ -320,9 +326,8 @@ class RaftShell:
                 logger.warning("node %d sent metadata that can't be read: %s", node_id, flaw)
 
     def _receive(self, node_id: int, number: int, response: Response) -> None:
-        if isinstance(response, FetchResponse):
-            for endpoint in response.node_endpoints:
-                self._on_endpoint(endpoint.node_id, endpoint.host, endpoint.port)
+        for at in node_endpoints(response):
+            self._on_endpoint(*at)
         message = decode_response(response)
         if message is not None:
             reply = Envelope(node_id, self._node_id, number, message)
