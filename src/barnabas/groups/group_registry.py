@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from barnabas.coordination.deadline_queue import DeadlineQueue
-from barnabas.coordination.decision import CoordinatorDecision
+from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord
 from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.config import GroupConfig
 from barnabas.groups.consumer.group import ConsumerGroup
@@ -119,6 +119,16 @@ class GroupRegistry:
                     each.replaced = (replaced.replaced[0], by)
         self.settle(group)
         return gone
+
+    def settled(self, group: Group, record: CoordinatorRecord) -> bool:
+        """A record of a classic group was persisted or has failed; returns whether `group` has
+        proposed it, and not one that it replaces."""
+        proposers = [
+            each
+            for each in self._with_replaced(group)
+            if isinstance(each, ClassicGroup) and each.settled(record)
+        ]
+        return group in proposers
 
     def _with_replaced(self, group: Group) -> Iterator[Group]:
         """The group, and those that it replaces by decisions in flight, from the newest on."""

@@ -20,7 +20,7 @@ Requests for committed offsets are methods here; those of each protocol have an 
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from barnabas.coordination.decision import CoordinatorDecision, Reply
+from barnabas.coordination.decision import CoordinatorDecision, CoordinatorRecord, Reply
 from barnabas.groups.classic import describe, sync
 from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.classic.rebalance import (
@@ -150,7 +150,7 @@ class GroupShard:
             if record.is_modern:
                 modern[record.group_id] = None
             else:
-                self._committed(record, decision, follow_up, now_ms)
+                self._committed(stored, record, decision, follow_up, now_ms)
         for group_id in modern:
             group = self._groups.persisted(group_id, decision)
             self._settle_persisted(group, now_ms)
@@ -159,6 +159,7 @@ class GroupShard:
 
     def _committed(
         self,
+        stored: CoordinatorRecord,
         record: DecodedRecord,
         decision: CoordinatorDecision,
         follow_up: CoordinatorDecision,
@@ -174,14 +175,11 @@ class GroupShard:
             if group.retention_check_ms is not None and not group.is_void:
                 self._groups.count(group)
                 return  # no deadline has changed; `settle` checks every member
-        elif isinstance(group, ClassicGroup):
+        elif self._groups.settled(group, stored) and isinstance(group, ClassicGroup):
             if record.value is not None:
-                group.generation_settled()
                 sync.hand_out_assignments(group, follow_up, now_ms)
             elif group.is_deleted:
                 group = self._groups.replace_deleted(group)
-        elif record.value is not None and group.replaced is not None:
-            _generation_settled(group.replaced[0])
         self._settle_persisted(group, now_ms)
 
     def _settle_persisted(self, group: Group, now_ms: int) -> None:
@@ -209,7 +207,7 @@ class GroupShard:
             if record.is_modern:
                 modern[record.group_id] = None
             else:
-                self._failed(record, decision, error, follow_up, now_ms)
+                self._failed(stored, record, decision, error, follow_up, now_ms)
         for group_id in modern:
             failed = self._groups.failed(group_id, decision, now_ms)
             if isinstance(failed, ClassicGroup):
@@ -219,6 +217,7 @@ class GroupShard:
 
     def _failed(
         self,
+        stored: CoordinatorRecord,
         record: DecodedRecord,
         decision: CoordinatorDecision,
         error: ErrorCode,
@@ -234,14 +233,11 @@ class GroupShard:
                 group.pending_offsets.remove(
                     (key.topic, key.partition), in_transaction=decision.producer is not None
                 )
-        elif isinstance(group, ClassicGroup):
+        elif self._groups.settled(group, stored) and isinstance(group, ClassicGroup):
             if isinstance(record.value, GroupMetadataValue):
-                group.generation_settled()
                 persist_failed(group, record.value.generation, error, follow_up, now_ms)
             elif group.is_deleted:
                 deletion_failed(group, error, follow_up, now_ms)
-        elif record.value is not None and group.replaced is not None:
-            _generation_settled(group.replaced[0])
         self._groups.settle(group)
 
     # -- requests -------------------------------------------------------------------------------
@@ -412,12 +408,6 @@ class GroupShard:
 
 def _is_past(deadline_ms: int | None, now_ms: int) -> bool:
     return deadline_ms is not None and deadline_ms <= now_ms
-
-
-def _generation_settled(group: Group) -> None:
-    """A generation was persisted, or has failed, of a group that another one replaces."""
-    if isinstance(group, ClassicGroup):
-        group.generation_settled()
 
 
 def _answer_parked(group: ClassicGroup, error: ErrorCode) -> list[Reply]:

@@ -156,7 +156,7 @@ class World:
             case 3 if not client.is_alive:
                 self.live(client)
             case 4 if self.shell.in_flight:
-                self.shell.persist_next()
+                self.persist_next()
             case 5 if client.is_alive and self.random.random() < 0.5:
                 self.leave(client)
             case 5 if client.is_alive:
@@ -169,6 +169,9 @@ class World:
                 self.shell.advance(self.random.choice([50, 200, 1_000]))
         self.notice_time()
         self.check()
+
+    def persist_next(self) -> None:
+        self.shell.persist_next()
 
     def notice_time(self) -> None:
         """A client that has not reached the coordinator for too long stops by itself."""

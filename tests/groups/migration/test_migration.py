@@ -16,7 +16,7 @@ from barnabas.wire.messages.consumer_protocol import (
 from barnabas.wire.primitives import INT16, Writer
 from tests.groups.consumer.shell import ConsumerShell
 from tests.groups.fake_topics import FakeTopics
-from tests.groups.shell import DELAY_MS, Protocols
+from tests.groups.shell import DELAY_MS, GROUP, Protocols
 
 USER_DATA = b"what a sticky assignor remembers"
 
@@ -266,6 +266,31 @@ def test_two_changes_that_fail_change_nothing(shell: MigrationShell) -> None:
     assert shell.is_in_step()
     assert set(shell.consumer_group().pending.members) == {classic, "new"}
     assert shell.beaten(shell.beat("new", 2)).error_code == ErrorCode.NONE
+
+
+def test_the_records_of_a_replaced_group_are_not_those_of_its_successor(
+    shell: MigrationShell,
+) -> None:
+    (classic,) = shell.classic_group([[0, 1, 2, 3]])
+    shell.persists_at_once = False
+    generation_id = shell.joined(shell.join(classic, protocols=metadata())).generation_id
+    shell.sync(classic, generation_id, {classic: b""})
+    shell.beat("new", topics=["t"], owned={}, rebalance_ms=1_000)
+    shell.beat("new", -1)
+    shell.leave(classic)
+    deletion = shell.token()
+    shell.carry_out(shell.shard.delete_groups([GROUP], token=deletion))
+    while len(shell.in_flight) > 1:
+        shell.persist_next()
+        assert shell.state() == "Dead"
+    shell.fail_next()
+    assert shell.state() == "Empty"
+    last = shell.shard.image[GROUP].metadata
+    assert last is not None
+    shell.persists_at_once = True
+    joining = shell.join(version=3, protocols=metadata())
+    shell.advance(2 * DELAY_MS)
+    assert shell.joined(joining).generation_id == last.generation + 1
 
 
 def test_empty_groups_change_their_kind(shell: MigrationShell) -> None:

@@ -83,6 +83,22 @@ class World(test_model.World):
         self.shell.persists_at_once = False
         self.clients = [ClassicClient(name, None, subscription=("t", "u")) for name in "abcd"]
         self.commits = Commits()
+        self.is_stalled = False
+        """Whether nothing is committed for a while, so that several changes are in flight."""
+
+    def step(self) -> None:
+        draw = self.random.random()
+        if draw < (0.02 if self.is_stalled else 0.05):
+            self.is_stalled = not self.is_stalled
+        elif draw > 0.99:
+            self.shell.fail_all()
+        self.shell.refuses = self.random.random() < 0.02
+        super().step()
+        self.shell.refuses = False
+
+    def persist_next(self) -> None:
+        if not self.is_stalled:
+            super().persist_next()
 
     # -- clients of both protocols -----------------------------------------------------------------
 
@@ -123,7 +139,7 @@ class World(test_model.World):
             super().receive(client)
             return
         token = client.waiting
-        if token is None or token not in self.shell.answers:
+        if token is None or token not in self.shell.answers or not client.is_alive:
             return
         self.note_answers()
         client.waiting = None

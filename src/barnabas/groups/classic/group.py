@@ -58,8 +58,8 @@ class ClassicGroup(Group):
         super().__init__(group_id, config, images)
         self.metadata_bytes = 0
         """Size of the metadata that members sent."""
-        self.records_in_flight = 0
-        """Generations that were proposed and are neither persisted nor failed yet."""
+        self.records_in_flight: list[CoordinatorRecord] = []
+        """Generations, and a deletion, that were proposed and are neither persisted nor failed."""
 
         self._state = GroupState.EMPTY
         self.state_since_ms = -1
@@ -298,13 +298,22 @@ class ClassicGroup(Group):
     def propose_generation(
         self, assignments: Mapping[str, bytes], now_ms: int
     ) -> CoordinatorRecord:
-        """The record that makes this generation the image; `generation_settled` must follow."""
-        self.records_in_flight += 1
-        return group_record(self.group_id, self.snapshot(assignments, now_ms))
+        """The record that makes this generation the image; `settled` must follow."""
+        return self._proposed(group_record(self.group_id, self.snapshot(assignments, now_ms)))
 
-    def generation_settled(self) -> None:
-        """A proposed generation was persisted or has failed."""
-        self.records_in_flight -= 1
+    def _proposed(self, record: CoordinatorRecord) -> CoordinatorRecord:
+        self.records_in_flight.append(record)
+        return record
+
+    def settled(self, record: CoordinatorRecord) -> bool:
+        """A record was persisted or has failed; returns whether this group has proposed it.
+
+        Another group of the same id may have: one that this one has replaced, or that has replaced
+        this one.
+        """
+        before = len(self.records_in_flight)
+        self.records_in_flight = [each for each in self.records_in_flight if each is not record]
+        return len(self.records_in_flight) < before
 
     def snapshot(self, assignments: Mapping[str, bytes], now_ms: int) -> GroupMetadataValue:
         """This generation as it is stored."""
@@ -330,7 +339,7 @@ class ClassicGroup(Group):
     def delete(self, decision: CoordinatorDecision) -> None:
         """The group is DEAD until its tombstones are persisted, and refuses all requests."""
         self.transition_to(GroupState.DEAD)
-        decision.records.append(group_record(self.group_id, None))
+        decision.records.append(self._proposed(group_record(self.group_id, None)))
 
     def go_on_from(self, generation_id: int, now_ms: int) -> None:
         """The group was of another kind; its members are added, and have their assignments."""
