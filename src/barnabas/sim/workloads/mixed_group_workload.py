@@ -151,8 +151,4 @@ class MixedGroupWorkload:
         return len(self._ownership.owners()) == len(self._places)
 
     def _is_read(self) -> bool:
-        history = self._cluster.history
-        return all(
-            history.commits.get((GROUP, place), 0) > max(history.acknowledged[place])
-            for place in self._places
-        )
+        return all(self._cluster.history.is_all_committed(GROUP, place) for place in self._places)
