@@ -15,6 +15,9 @@ class VoterSets:
         self._seen: dict[int, tuple[int, int, bool]] = {}
         """By node, of its log: where it starts, and where its voters are written and committed."""
 
+        self._written: dict[int, dict[int, tuple[ReplicaKey, ...]]] = {}
+        """By node and offset, the changes in its log when it was last looked at."""
+
     def check(self, node_id: int, raft: Raft) -> None:
         """After each turn of a node; cheap if it has learned nothing of voters."""
         log, committed = raft._state.log, raft.high_watermark
@@ -30,10 +33,17 @@ class VoterSets:
                         f"node {node_id} has the voters {voters.keys} at {offset}, and another "
                         f"node has {known}"
                     )
+        written = self._written.get(node_id, {})
+        self._written[node_id] = {
+            offset: voters.keys for offset, voters in log._voters if offset >= 0
+        }
         before = [offset for offset in self._committed if offset < log.start_offset]
         if log.snapshot is not None and before:
             known, stored = self._committed[max(before)], log.snapshot.voters.keys
-            if known != stored:
+            last = max((each for each in written if each < log.start_offset), default=-1)
+            if last > max(before) and written[last] == stored:
+                self._committed[last] = stored  # within the turn in which it took the snapshot
+            elif known != stored:
                 raise Violation(
                     f"the snapshot of node {node_id} up to {log.start_offset} has the voters "
                     f"{stored}, and {known} vote since {max(before)}"
