@@ -91,3 +91,15 @@ def test_two_owners_in_a_generation() -> None:
     history.assigned("g", 2, "n", [P, Q])
     with pytest.raises(Violation, match="belongs to"):
         history.assigned("g", 2, "m", [Q])
+
+
+def test_an_empty_partition_needs_no_commit() -> None:
+    history = History()
+    assert history.is_all_committed("g", P)
+    history.commit("g", P, -1)  # what a client reads that asks for a committed offset
+    assert history.is_all_committed("g", P)
+    history.sending(P, b"a:0")
+    history.acknowledge(P, 0, b"a:0")
+    assert not history.is_all_committed("g", P)
+    history.commit("g", P, 1)
+    assert history.is_all_committed("g", P)

@@ -130,6 +130,14 @@ class History:
         key = (group, place)
         self.commits[key] = max(offset, self.commits.get(key, -1))
 
+    def is_all_committed(self, group: str, place: Place) -> bool:
+        """Whether the group has committed every acknowledged record of this partition.
+
+        Where nothing was written there is nothing to commit, also if a client has asked.
+        """
+        records = self.acknowledged[place]
+        return not records or self.commits.get((group, place), -1) > max(records)
+
     def committed(self, group: str, place: Place, offset: int, least: int) -> None:
         """A client read a committed offset; `least` was acknowledged when it asked."""
         if offset < least:

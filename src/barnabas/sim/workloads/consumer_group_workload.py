@@ -94,9 +94,6 @@ class ConsumerGroupWorkload:
         )
 
     def _is_read(self) -> bool:
-        history = self._cluster.history
         return all(
-            history.commits.get((self._group, place), 0) > max(history.acknowledged[place])
-            for place in self._places
-            if history.acknowledged[place]
+            self._cluster.history.is_all_committed(self._group, place) for place in self._places
         )

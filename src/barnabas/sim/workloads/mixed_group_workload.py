@@ -41,11 +41,19 @@ class OwningMember(Member):
         what it was at."""
         if self._owned:
             await self._client.pause(0, self._client.random.choice((0, 0, _ENDS_WORK_WITHIN_MS)))
+        self._give_up_all()
+        self._owned = await super()._join()
+        return self._owned
+
+    async def _leave(self) -> None:
+        """Once it has left, others may have its partitions."""
+        self._give_up_all()
+        await super()._leave()
+
+    def _give_up_all(self) -> None:
         for place in self._owned:
             self._ownership.give_up(place, self._name)
         self._owned = []
-        self._owned = await super()._join()
-        return self._owned
 
     async def _ask(
         self,
@@ -151,8 +159,4 @@ class MixedGroupWorkload:
         return len(self._ownership.owners()) == len(self._places)
 
     def _is_read(self) -> bool:
-        history = self._cluster.history
-        return all(
-            history.commits.get((GROUP, place), 0) > max(history.acknowledged[place])
-            for place in self._places
-        )
+        return all(self._cluster.history.is_all_committed(GROUP, place) for place in self._places)
