@@ -202,9 +202,9 @@ def test_records_are_deleted_without_followers_that_are_down() -> None:
     state = leading(1, 2, epochs=epochs)
     state.fetched(2, 12, 10, 6, 10, 0)
     state.fetched(3, 13, 10, 2, 10, 0)
-    assert state.low_watermark == 2
+    assert not state.confirm_deletion(6)
     epochs[3] = None
-    assert state.low_watermark == 6
+    assert state.confirm_deletion(6)
 
 
 def test_strangers_are_not_heard() -> None:
