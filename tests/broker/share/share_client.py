@@ -143,3 +143,15 @@ def acquired(response: Any) -> list[tuple[int, int, int]]:
         for data in topic.partitions
         for each in data.acquired_records
     ]
+
+
+def loaded(member: Member, *indexes: int) -> None:
+    """The first fetch opens the session; then the share partitions are loaded."""
+    response = member.fetch(*indexes, max_wait_ms=20)
+    assert response.error_code == 0, response
+
+    async def wait() -> None:
+        for each in member.node.share_partitions.of_group(member.group_id):
+            await each.loading
+
+    run(member.node, wait())

@@ -14,8 +14,7 @@ from barnabas.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsRequestTopic,
 )
-from tests.broker.share.share_client import Member, acquired, begin, produce, run
-from tests.broker.share.test_share_fetch import loaded
+from tests.broker.share.share_client import Member, acquired, begin, loaded, produce, run
 
 SETTINGS: dict[str, str] = {}
 

@@ -11,8 +11,8 @@ from barnabas.metadata.image import SHARE_GROUP_STATE
 from barnabas.share.state import SharePartitionKey
 from barnabas.share.state_write import NO_START_OFFSET
 from tests.broker.conftest import running_node
-from tests.broker.share.share_client import Member, acquired, begin, produce, run, topic_id
-from tests.broker.share.test_share_fetch import ACCEPT, RELEASE, loaded
+from tests.broker.share.share_client import Member, acquired, begin, loaded, produce, run, topic_id
+from tests.broker.share.test_share_fetch import ACCEPT, RELEASE
 from tests.support.wait import wait_until_async
 
 SETTINGS = {

@@ -16,7 +16,7 @@ from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.share_fetch import ShareFetchResponse
 from barnabas.wire.primitives import Reader, Writer
-from tests.broker.share.share_client import Member, acquired, begin, produce, run
+from tests.broker.share.share_client import Member, acquired, begin, loaded, produce, run
 
 ACCEPT, RELEASE, REJECT, RENEW = [1], [2], [3], [4]
 
@@ -24,18 +24,6 @@ SETTINGS = {
     "group.share.record.lock.duration.ms": "1000",
     "group.share.min.record.lock.duration.ms": "1000",
 }
-
-
-def loaded(member: Member, *indexes: int) -> None:
-    """The first fetch opens the session; then the share partitions are loaded."""
-    response = member.fetch(*indexes, max_wait_ms=20)
-    assert response.error_code == 0, response
-
-    async def wait() -> None:
-        for each in member.node.share_partitions.of_group(member.group_id):
-            await each.loading
-
-    run(member.node, wait())
 
 
 def test_records_are_delivered_once_and_accepted(local_node: Node) -> None:

@@ -8,14 +8,14 @@ from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.node import Node
 from barnabas.broker.share.state_calls import Done
 from barnabas.wire.errors import ErrorCode
-from tests.broker.share.share_client import Member, acquired, begin, produce, run
+from tests.broker.share.share_client import Member, acquired, begin, loaded, produce, run
 
 
 def test_a_fetch_that_wants_much_does_not_hold_up_others(local_node: Node) -> None:
     begin(local_node, "greedy", 0)
     greedy, none, modest = (Member(local_node, "greedy", each) for each in "abc")
     for member in (greedy, none, modest):
-        member.fetch(0, max_wait_ms=20)
+        loaded(member, 0)
     waits = [
         greedy.start_fetch(max_wait_ms=30_000, min_bytes=1 << 30),
         none.start_fetch(max_wait_ms=30_000, max_records=0),
@@ -90,7 +90,7 @@ def test_a_fetch_that_is_woken_on_a_node_that_is_cut_off_gets_nothing(
     begin(local_node, group_id, 0)
     member, other = (Member(local_node, group_id, each) for each in "ab")
     for each in (member, other):
-        each.fetch(0, max_wait_ms=20)
+        loaded(each, 0)
     first = produce(local_node, b"a")
     assert acquired(other.fetch(max_wait_ms=20_000)) == [(first, first, 1)]
     waiting = member.start_fetch(max_wait_ms=20_000, min_bytes=min_bytes)
@@ -110,7 +110,7 @@ def test_a_fetch_whose_session_has_ended_locks_nothing(local_node: Node) -> None
     begin(local_node, "unheld", 0)
     member, other = (Member(local_node, "unheld", each) for each in "ab")
     for each in (member, other):
-        each.fetch(0, max_wait_ms=20)
+        loaded(each, 0)
     waiting = member.start_fetch(max_wait_ms=20_000)
     member.leave()
     first = produce(local_node, b"a")

@@ -1,6 +1,6 @@
 """A new share group begins where its settings say, also if this node has not heard of them yet."""
 
-from asyncio import sleep, wait
+from asyncio import sleep
 from dataclasses import replace
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from barnabas.broker.node import Node
 from barnabas.broker.share.share_settings import ShareGroupSettings
 from barnabas.wire.errors import ErrorCode
-from tests.broker.share.share_client import Member, acquired, begin, produce, run, topic_id
+from tests.broker.share.share_client import Member, acquired, begin, loaded, produce
 
 
 def test_a_setting_that_was_made_just_before_counts(
@@ -52,11 +52,7 @@ def test_without_the_metadata_it_begins_nowhere(
         assert partition.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
         member.disconnect()
     member = Member(local_node, "cut off", "again")
-    waiting = member.start_fetch(0, max_wait_ms=20)
-    loaded = local_node.share_partitions.get("cut off", topic_id(local_node), 0)
-    assert loaded is not None
-    run(local_node, wait([loaded.loading]))  # it begins at the end, which has to be before the next
-    member.answer(waiting)
+    loaded(member, 0)
     stored = produce(local_node, b"a")
     assert acquired(member.fetch(0, max_wait_ms=10_000)) == [(stored, stored, 1)]
     member.disconnect()
