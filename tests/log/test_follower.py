@@ -172,6 +172,42 @@ def test_starting_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     assert values(follower) == values(leader) == [b"%d" % number for number in range(4, 10)]
 
 
+def test_what_was_once_compacted_is_no_damage(tmp_path: Path) -> None:
+    """Of a topic with the policy "delete" by now; a follower that copies it has never compacted."""
+    whole = opened(tmp_path, "w-0")
+    for number in range(5):
+        put(whole, b"%d" % number)
+    compacted = opened(tmp_path, "l-0", LogConfig(cleanup_policy=frozenset({"compact"})))
+    for offset in (0, 3, 4):
+        record = whole.read(offset, 1)
+        view, batches = checked_batches(memoryview(bytearray(record)), offset)
+        compacted.append_as_follower(view, batches, 0)
+    assert values(compacted) == [b"0", b"3", b"4"]
+    follower = opened(tmp_path, "f-0")
+    copy_all(compacted, follower)
+    assert values(follower) == [b"0", b"3", b"4"]
+    follower.close()
+    again = opened(tmp_path, "f-0")
+    assert values(again) == [b"0", b"3", b"4"], "what is on the disk is checked when it is read"
+    compacted.close()
+    leader = opened(tmp_path, "l-0")
+    assert values(leader) == [b"0", b"3", b"4"], "its own policy has changed"
+
+
+def test_a_kill_forgets_no_gap(tmp_path: Path) -> None:
+    whole, follower = opened(tmp_path, "w-0"), opened(tmp_path, "f-0")
+    for number in range(3):
+        put(whole, b"%d" % number)
+    for offset in (0, 2):
+        view, batches = checked_batches(memoryview(bytearray(whole.read(offset, 1))), offset)
+        follower.append_as_follower(view, batches, 0)
+    follower.abandon()
+    for _ in range(2):  # the second one trusts what the first has scanned
+        again = opened(tmp_path, "f-0")
+        assert values(again) == [b"0", b"2"]
+        again.close()
+
+
 def test_a_kill_brings_no_deleted_record_of_the_first_batch_back(tmp_path: Path) -> None:
     """The leader may have told a client that they are deleted."""
     leader, follower = opened(tmp_path, "l-0"), opened(tmp_path, "f-0")

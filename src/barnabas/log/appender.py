@@ -149,7 +149,7 @@ class Appender:
         producers = self._producers.table
         end_offset, latest_epoch = log.log_end_offset, log.epochs.latest
         has_gap = False
-        is_compacted = "compact" in log.config.cleanup_policy
+        was_complete = not log.compaction_progress.deletions_upto
         position = segment.size
         try:
             segment.log.file().write(buffer, position)
@@ -160,10 +160,9 @@ class Appender:
             self._flusher.oldest_unflushed_ms = now_ms
         for at, header in batches:
             epoch = header.partition_leader_epoch
-            if is_compacted and (
-                end_offset < header.base_offset or header.record_count <= header.last_offset_delta
-            ):
-                # The leader has removed some of this, and maybe tombstones.
+            if end_offset < header.base_offset or header.record_count <= header.last_offset_delta:
+                # The leader has removed some of this, and maybe tombstones, even if the topic is
+                # not compacted any more.
                 log.compaction_progress.deletions_upto = header.next_offset
             if end_offset < header.base_offset and epoch > latest_epoch:
                 has_gap = True
@@ -180,8 +179,9 @@ class Appender:
                     producers.update(header, header.base_offset, append_time, now_ms)
         log.log_end_offset = segment.next_offset
         log.appended_bytes += len(buffer)
-        if has_gap:
-            self._state_file.checkpoint()  # a scan after a kill would not find where epochs began
+        if has_gap or (was_complete and log.compaction_progress.deletions_upto):
+            # A scan after a kill would not find where epochs began, or take a gap for damage.
+            self._state_file.checkpoint()
 
     def begin_epoch(self, epoch: int) -> None:
         """This replica leads from here on, and appends with leader epoch `epoch`."""

@@ -97,9 +97,13 @@ class LocalLog:
 
     @property
     def may_have_gaps(self) -> bool:
-        """Whether compaction may have removed batches, and offsets with them."""
+        """Whether compaction may have removed batches, and offsets with them, here or at a leader.
+
+        It may have been long ago: `cleanup.policy` may have changed since.
+        """
+        progress = self.compaction_progress
         return "compact" in self.config.cleanup_policy or (
-            self.compaction_progress.compacted_offset > 0
+            progress.compacted_offset > 0 or progress.deletions_upto > 0
         )
 
     @property
