@@ -57,8 +57,10 @@ def make_hole(disk: SimulatedDisk, random: Random) -> str | None:
             directory, log, len(node.data)
         ):
             # In the first batch, where its checksum covers it: offset and epoch are before that.
-            # After a loss of power a batch may say that it is shorter than a header.
-            at = random.randrange(_CHECKED_FROM, max(_CHECKED_FROM + 1, batch_size(node.data)))
+            # After a loss of power a batch may say that it is shorter than a header, and after a
+            # loss of the segment's end that it is longer than what is left.
+            end = min(batch_size(node.data), len(node.data))
+            at = random.randrange(_CHECKED_FROM, max(_CHECKED_FROM + 1, end))
             node.data[at] ^= 1 << random.randrange(8)
             return f"has a flipped bit in {name}/{log}"
         case _:
