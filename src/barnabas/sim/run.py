@@ -54,7 +54,8 @@ _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
 _CHANGES = 0.12
 """The share in which an operator changes settings, partitions and replication of topics."""
-_POWER_FAULTS = {"power_loss", "blackout"}
+_POWER_FAULTS = frozenset({"power_loss", "blackout"})
+"""Runs with one of these have no such operator."""
 _VOTER_CHANGES = 0.1
 """The share in which voters are added and removed."""
 _LONG_CUTS = 0.1
@@ -201,7 +202,7 @@ class Run:
         # Not yet where power fails: a partition that is being moved then, and has lost all that it
         # had, may wait for an operator who is not told.
         is_spared = bool(_POWER_FAULTS & self.profile.faults.keys())
-        self._has_changes = self._has("changes", _CHANGES, self._changes) and not is_spared
+        self._has_changes = not is_spared and self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
             self.cluster.changes_voters = True
 
