@@ -141,7 +141,7 @@ class Node:
         self.peers = Peers(
             loop,
             clock,
-            self._address_of,
+            self._addresses_of,
             self._peer_lost,
             peer_client_id(self.node_id),
             self.credentials.current,
@@ -409,8 +409,8 @@ class Node:
             previous_broker_epoch=previous_epoch,
         )
 
-    def _address_of(self, node_id: int) -> tuple[str, int] | None:
-        return self.cluster.address_of(node_id)
+    def _addresses_of(self, node_id: int) -> list[tuple[str, int]]:
+        return self.cluster.addresses_of(node_id)
 
     def _peer_lost(self, node_id: int) -> None:
         self.departures.lost(node_id)

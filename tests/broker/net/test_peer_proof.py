@@ -275,7 +275,7 @@ class Stage:
         self.peers = Peers(
             loop,
             Clock(),
-            lambda _: ("127.0.0.1", port),
+            lambda _: [("127.0.0.1", port)],
             lambda _: None,
             peer_client_id(2),
             lambda: self.mine,

@@ -127,7 +127,7 @@ class Member:
         )
         self.executor = ThreadPoolExecutor(1, "quorum")
         self.peers = Peers(
-            loop, clock, self.address_of, self.lost.append, peer_client_id(self.node_id)
+            loop, clock, self.addresses_of, self.lost.append, peer_client_id(self.node_id)
         )
         self.quorum = Quorum(
             node_id=self.node_id,
@@ -158,8 +158,8 @@ class Member:
         self.is_up = True
         self.starting = loop.create_task(self.quorum.start())
 
-    def address_of(self, node_id: int) -> tuple[str, int] | None:
-        return self.quorum.address_of(node_id)
+    def addresses_of(self, node_id: int) -> list[tuple[str, int]]:
+        return self.quorum.addresses_of(node_id)
 
     def on_restore(self, records: list[MetadataRecord], end_offset: int) -> None:
         self.state = {}

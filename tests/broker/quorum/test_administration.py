@@ -27,7 +27,7 @@ async def ask(member: Member, request: Request, client_id: str = "a client"):
     peers = Peers(
         member.quorum.loop,
         member.quorum.clock,
-        lambda _: ("127.0.0.1", member.port),
+        lambda _: [("127.0.0.1", member.port)],
         lambda _: None,
         client_id,
     )

@@ -67,7 +67,7 @@ class Stage:
         self.hangs_up = self.talks_nonsense = False
         self.port = free_ports(1)[0]
         self.server: asyncio.Server | None = None
-        self.address: tuple[str, int] | None = ("127.0.0.1", self.port)
+        self.addresses = [("127.0.0.1", self.port)]
 
     async def listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -89,7 +89,7 @@ def play(scenario: Callable[[Stage], Awaitable[None]]) -> None:
         stage.peers = Peers(
             asyncio.get_running_loop(),
             Clock(),
-            lambda node_id: stage.address if node_id == 7 else None,
+            lambda node_id: stage.addresses if node_id == 7 else [],
             stage.lost.append,
             peer_client_id(3),
         )
@@ -138,6 +138,31 @@ def test_who_is_not_there_or_not_known_is_unavailable() -> None:
         assert stage.lost == []
         await stage.listen()
         assert (await stage.call(5)).error_code == 5
+
+    play(scenario)
+
+
+def test_a_node_is_found_at_another_of_its_addresses() -> None:
+    async def scenario(stage: Stage) -> None:
+        await stage.listen()
+        (left,) = free_ports(1)
+        stage.addresses = [("127.0.0.1", left), ("127.0.0.1", stage.port)]
+        with pytest.raises(PeerIsDown):
+            await stage.call()
+        assert (await stage.call(5)).error_code == 5
+        assert len(stage.connections) == 1
+
+    play(scenario)
+
+
+def test_a_refusal_at_an_address_that_is_less_likely_does_not_say_that_the_node_is_down() -> None:
+    async def scenario(stage: Stage) -> None:
+        stage.addresses = [("127.0.0.1", port) for port in free_ports(2)]
+        with pytest.raises(PeerIsDown):
+            await stage.call()
+        with pytest.raises(PeerUnavailable) as refused:
+            await stage.call()
+        assert not isinstance(refused.value, PeerIsDown)
 
     play(scenario)
 

@@ -74,11 +74,16 @@ class ClusterView:
 
     # -- for nodes -------------------------------------------------------------------------------
 
-    def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """A node's address for other nodes: as it registered, otherwise from the voters."""
+    def addresses_of(self, node_id: int) -> list[tuple[str, int]]:
+        """A node's addresses for other nodes: as it registered, then from the voters.
+
+        It can't register a new one while no controller is elected, which may be because the
+        controllers look for each other where they were.
+        """
         broker = self._image.brokers.get(node_id)
         endpoint = None if broker is None else _reached(broker, self._inter_broker)
-        return self._quorum.address_of(node_id) if endpoint is None else endpoint.address
+        registered = [] if endpoint is None else [endpoint.address]
+        return list(dict.fromkeys([*registered, *self._quorum.addresses_of(node_id)]))
 
     def own_endpoints(self) -> list[Endpoint]:
         """The endpoints that this node registers: clients and nodes elsewhere need a host."""

@@ -22,7 +22,7 @@ other node may run another release.
 import logging
 from asyncio import AbstractEventLoop, CancelledError, Future, TimerHandle
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ssl import SSLError
 from typing import Any, TypeVar
 
@@ -86,7 +86,7 @@ class Peers:
         self,
         loop: AbstractEventLoop,
         clock: Clock,
-        address_of: Callable[[int], tuple[str, int] | None],
+        addresses_of: Callable[[int], Sequence[tuple[str, int]]],
         on_lost: Callable[[int], None],
         client_id: str,
         credentials: Callable[[], Credentials | None] | None = None,
@@ -94,7 +94,10 @@ class Peers:
         tls: ListenerTls | None = None,
         release: Release | None = None,
     ) -> None:
-        """`on_lost` is called with a node that has closed a connection, once per connection. It is
+        """`addresses_of` returns where a node may be found, the likeliest address first: if it
+        can't be asked there, the next attempt is made at the next one.
+
+        `on_lost` is called with a node that has closed a connection, once per connection. It is
         not called for connections that this node closes: after a timeout, when idle, or by `close`.
 
         `credentials` returns what this node authenticates with, None until it is in a cluster.
@@ -104,7 +107,7 @@ class Peers:
         """
         self.loop = loop
         self.clock = clock
-        self.address_of = address_of
+        self.addresses_of = addresses_of
         self.on_lost = on_lost
         self.client_id = client_id
         self.is_closed = False
@@ -148,6 +151,10 @@ class Peers:
             lane.timed_out(call)
         else:  # the loop was stalled, and timers run before sockets: the answer may be there
             self.loop.call_at(now + _HEAR_FIRST_S, lane.timed_out, call)
+
+    def address_of(self, node_id: int) -> tuple[str, int] | None:
+        """Where a node most likely is found; None if that is unknown."""
+        return next(iter(self.addresses_of(node_id)), None)
 
     def is_connected(self, node_id: int) -> bool:
         return any(
@@ -201,6 +208,7 @@ class _Lane:
     idle."""
 
     __slots__ = (
+        "_attempts",
         "_backoff_ms",
         "_connecting",
         "_next_attempt_ms",
@@ -224,6 +232,8 @@ class _Lane:
         self.clock = peers.clock
         self.client_id = peers.client_id
         self._waiting: deque[Call[Any]] = deque()
+        self._attempts = 0
+        """To connect, since the node answered last."""
         self._backoff_ms = 0
         self._next_attempt_ms = 0
 
@@ -292,11 +302,12 @@ class _Lane:
 
     async def _connect(self) -> None:
         peers = self._peers
-        address = peers.address_of(self.node_id)
+        addresses = peers.addresses_of(self.node_id)
         failure = "its address is unknown"
         outcome = PeerUnavailable
-        if address is not None:
-            host, port = address
+        if addresses:
+            host, port = addresses[self._attempts % len(addresses)]
+            self._attempts += 1
             try:
                 _, made = await peers.loop.create_connection(
                     lambda: PeerConnection(self),
@@ -309,7 +320,9 @@ class _Lane:
                     return
                 failure = f"nothing listens on {host}:{port}"
             except ConnectionRefusedError as error:
-                failure, outcome = str(error), PeerIsDown
+                failure = str(error)
+                if (host, port) == addresses[0]:
+                    outcome = PeerIsDown
             except SSLError as error:
                 failure = why_handshake_failed(error)
                 peers.not_secure(self.node_id, f"{host}:{port}: {failure}")
@@ -348,6 +361,7 @@ class _Lane:
                 connection.send(call)
 
     def answered(self) -> None:
+        self._attempts = 0
         self._backoff_ms = 0
 
     def lost(self, reason: str, *, by_peer: bool) -> None:

@@ -39,14 +39,14 @@ class Addresses:
         if endpoints:
             self._heard[node_id] = self._choose(endpoints)
 
-    def of(self, node_id: int, voters: VoterSet) -> tuple[str, int] | None:
-        named = self._named.get(node_id)
-        if named is not None:
-            return named
-        for voter in voters.voters:
-            if voter.key.node_id == node_id and voter.endpoints:
-                return self._choose(voter.endpoints)
-        return self._heard.get(node_id)
+    def of(self, node_id: int, voters: VoterSet) -> list[tuple[str, int]]:
+        stored = next((v.endpoints for v in voters.voters if v.key.node_id == node_id), ())
+        found = [
+            self._named.get(node_id),
+            self._choose(stored) if stored else None,
+            self._heard.get(node_id),
+        ]
+        return [address for address in found if address is not None]
 
     def _choose(self, endpoints: Sequence[Endpoint]) -> tuple[str, int]:
         own = [at for at in endpoints if at.name == self._listener]

@@ -318,8 +318,8 @@ class Quorum:
         ids = [key.node_id for key in keys] or [voter.node_id for voter in self._named]
         return await probe_voters(Answer(self.me, self.cluster_id, keys), ids, self.peers)
 
-    def address_of(self, node_id: int) -> tuple[str, int] | None:
-        """The address of a voter; None if it is not a known voter."""
+    def addresses_of(self, node_id: int) -> list[tuple[str, int]]:
+        """The addresses that a voter may have, the likeliest first; none if it is not known."""
         return self._addresses.of(node_id, self.voters)
 
     def _own_endpoint(self) -> Endpoint | None:
