@@ -54,8 +54,6 @@ _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
 _CHANGES = 0.12
 """The share in which an operator changes settings, partitions and replication of topics."""
-_POWER_FAULTS = frozenset({"power_loss", "blackout"})
-"""Runs with one of these have no such operator."""
 _VOTER_CHANGES = 0.1
 """The share in which voters are added and removed."""
 _LONG_CUTS = 0.1
@@ -199,10 +197,7 @@ class Run:
                 machine.properties |= compaction_workload.SETTINGS
 
         self._changes = self.simulator.source("changes")
-        # Not yet where power fails: a partition that is being moved then, and has lost all that it
-        # had, may wait for an operator who is not told.
-        is_spared = bool(_POWER_FAULTS & self.profile.faults.keys())
-        self._has_changes = not is_spared and self._has("changes", _CHANGES, self._changes)
+        self._has_changes = self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
             self.cluster.changes_voters = True
 
@@ -371,10 +366,10 @@ class Run:
         )
         judge = self.cluster.client("judge")
         self._judge_topics(judge)
-        if guarantee.waiting:
-            judge.run(self._operate(judge))
         judge.run(check_commits(judge, self._groups, self._places("t")))
         self.simulator.run_until(self.simulator.now_us + 1000)
+        operator = self.cluster.client("judge-operator")
+        operator.run(self._operate(operator, judge))
         self._wait(judge, _RECOVERY_US, "every partition takes and serves records again")
         self._judge_groups()
         self.simulator.run_until_true(
@@ -415,12 +410,12 @@ class Run:
         if self._share_group is not None:
             self._share_group.judge()
 
-    async def _operate(self, judge: Client) -> None:
-        """Help the partitions that wait for an operator."""
-        while (places := self.cluster.waiting_places()) is None or places:
-            for place in places or ():
-                await self.administrator.elect_unclean(judge, place)
-            await judge.pause(500, 1000)
+    async def _operate(self, operator: Client, judge: Client) -> None:
+        """Help the partitions that wait for an operator, those too whose move ends only now."""
+        while not judge.is_done or self.cluster.waiting_places():
+            for place in self.cluster.waiting_places() or ():
+                await self.administrator.elect_unclean(operator, place)
+            await operator.pause(500, 1000)
 
     async def _judge_changes(self, judge: Client, changing: ChangingTopicWorkload) -> None:
         await changing.finish(judge)
