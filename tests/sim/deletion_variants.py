@@ -11,6 +11,7 @@ from barnabas.log.retention import LogRetention
 from barnabas.log.segment.deletion import DeleteJob
 from barnabas.replication import LeaderState
 from barnabas.sim import run
+from tests.sim import schedules
 from tests.sim.variant import Variant
 
 
@@ -55,12 +56,27 @@ def _without_eligible(self: LeaderState, offset: int) -> bool:
 original_confirm = LeaderState.confirm_deletion
 
 
+def _with_deleted_records(self: LeaderState, *arguments: int) -> bool:
+    before, self._deleted_upto = self._deleted_upto, 0
+    try:
+        return original_can_join(self, *arguments)
+    finally:
+        self._deleted_upto = before
+
+
+original_can_join = LeaderState.can_join
+
+
 VARIANTS: dict[str, Variant] = {
     "answer deletions before the followers have made them": _variant(
         patch.object(delete_records, "_followed", _at_once), emphasis="kills"
     ),
     "answer deletions before eligible leaders have made them": _variant(
         patch.object(LeaderState, "confirm_deletion", _without_eligible)
+    ),
+    "let followers join before they have made deletions that were answered": Variant(
+        [patch.object(LeaderState, "can_join", _with_deleted_records)],
+        schedule=schedules.return_with_deleted_records,
     ),
     "keep records on followers that their leader has deleted": _variant(
         patch.object(replica_fetcher, "take_over_bounds", _kept), emphasis="pauses"

@@ -9,11 +9,12 @@ from barnabas.broker.coordinator.transaction_verification import LANE
 from barnabas.broker.share.state_calls import LANE as SHARE_LANE
 from barnabas.sim.checks.history import Place, Violation
 from barnabas.sim.checks.transaction_history import Transaction, TransactionHistory
-from barnabas.sim.client import Client
+from barnabas.sim.client import Client, TryAgain
 from barnabas.sim.cluster import Cluster
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.network.stream import Stream
 from barnabas.sim.workloads.administrator import Administrator
+from barnabas.sim.workloads.deletion_workload import Deleter
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_producer import TransactionalId, TransactionalProducer
@@ -48,6 +49,34 @@ def return_unheard(seed: int) -> None:
         follower.start()
         simulator.run_until(simulator.now_us + 5_000_000)
         cluster.network.heal()
+        simulator.run_until_true(cluster.is_whole, LONG_US, "every replica is in sync")
+
+
+def return_with_deleted_records(seed: int) -> None:
+    """A client deletes records while a follower is down that has them, and nothing is written.
+
+    When it returns, it is at the end of the log with its first fetch. It can be in sync before it
+    learns where the log starts now, because what the leader sends to it is slow.
+    """
+    with running(seed) as (cluster, controller):
+        simulator, slow = cluster.simulator, cluster.network.links.slow
+        cluster.watch.deleted.topics.add(PLACE.topic)
+        _write(cluster, 5)
+        leader = _leader(cluster)
+        follower = next(
+            each for each in cluster.machines.values() if each not in (leader, controller)
+        )
+        if leader is controller:  # then all that the follower learns is late
+            return
+        follower.kill()
+        simulator.run_until_true(
+            lambda: follower.node_id not in _isr(leader), LONG_US, "it is no longer in sync"
+        )
+        _delete(cluster, 3)
+        slow[leader.host, follower.host] = (300_000, 300_000)
+        follower.start()
+        simulator.run_until(simulator.now_us + 3_000_000)
+        slow.clear()
         simulator.run_until_true(cluster.is_whole, LONG_US, "every replica is in sync")
 
 
@@ -218,6 +247,25 @@ def _write(cluster: Cluster, batches: int, replicas: int = 3, min_insync: int = 
     simulator = cluster.simulator
     simulator.run_until(simulator.now_us + 1_000)
     simulator.run_until_true(lambda: client.is_done, LONG_US, "all is written")
+
+
+def _delete(cluster: Cluster, offset: int) -> None:
+    """Delete the records below `offset`."""
+    client = cluster.client("deleter")
+    deleter = Deleter(client, [PLACE], cluster.watch)
+
+    async def work() -> None:
+        while True:
+            try:
+                return await deleter.delete(PLACE, offset)
+            except TryAgain:
+                client.lost_leader(PLACE)
+                await client.pause(50, 100)
+
+    client.run(work())
+    simulator = cluster.simulator
+    simulator.run_until(simulator.now_us + 1_000)
+    simulator.run_until_true(lambda: client.is_done, LONG_US, "the records are deleted")
 
 
 def _leader(cluster: Cluster) -> Machine:

@@ -97,7 +97,8 @@ _WITH_EFFECT = (
         "flush.ms",
         ConfigType.LONG,
         str(LONG_MAX),
-        "Time after which the log is flushed to disk; consumers see only flushed messages",
+        "Time after which the log is flushed to disk; consumers see only flushed messages, and "
+        "acks=all is answered after the flush, acks=1 before it, as in Kafka",
         low=0,
         synonym="log.flush.interval.ms",
         default_has_synonym=False,

@@ -1,10 +1,22 @@
 """Topics that set `flush.*`: a message is exposed, and acknowledged to acks=all, once flushed."""
 
+import asyncio
 import time
+from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from barnabas.broker.handlers import produce_single
+from barnabas.broker.handlers.produce import handle as handle_produce
+from barnabas.broker.net.dispatcher import Dispatcher, Route
+from barnabas.log import FlushJob
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.framing import encode_request
+from barnabas.wire.messages.produce import ProduceRequest
+from tests.broker.conftest import running_node
 from tests.broker.raw_client import RawClient, batch
 from tests.broker.verbs import (
     BY_NAME,
@@ -25,6 +37,7 @@ from tests.broker.verbs import (
     values_of,
 )
 from tests.support.broker import BrokerProcess
+from tests.support.wait import LIMIT_S
 
 LATEST, MAX_TIMESTAMP = -1, -3
 
@@ -62,6 +75,51 @@ def test_acks_all_waits_for_the_flush(client: RawClient, topic: str, node: Broke
         produced(client, topic, batch(b"b"), acks=1)
         (answer,) = waiting.receive().responses[0].partition_responses
         assert (answer.error_code, answer.base_offset) == (0, 0)
+
+
+@pytest.mark.parametrize("flushes", ["log.flush.interval.messages", "log.flush.interval.ms"])
+@pytest.mark.parametrize(
+    "route",
+    [
+        Route(ProduceRequest, handle_produce),
+        Route(ProduceRequest, handle_produce, produce_single.handle),
+    ],
+    ids=["ordinary", "short cut"],
+)
+def test_acks_1_is_answered_before_the_flush_and_acks_all_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: Route[Any], flushes: str
+) -> None:
+    """As docs/configuration.md says; here every message is flushed at once, on a slow disk."""
+    may_sync = Event()
+    sync = FlushJob.run
+
+    def slow_sync(job: FlushJob) -> None:
+        may_sync.wait(LIMIT_S)
+        sync(job)
+
+    def dispatch(acks: int) -> Any:
+        request = produce_request("t", batch(b"a"), acks=acks)
+        frame = b"".join(encode_request(request, BY_NAME, 1, "test"))
+        peer: Any = SimpleNamespace(client_host="test", peer=None)
+        return dispatcher.dispatch(memoryview(bytearray(frame[4:])), peer)
+
+    with running_node(tmp_path, {flushes: "1"}) as node:
+        dispatcher = Dispatcher(node, [route])
+        node.loop.run_until_complete(node.topic_creation.create(["t"]))
+        partition = node.partitions.find("t", 0)
+        assert not isinstance(partition, ErrorCode)
+        monkeypatch.setattr(FlushJob, "run", slow_sync)
+        try:
+            assert isinstance(dispatch(acks=1), list)
+            answer = dispatch(acks=-1)
+            assert isinstance(answer, asyncio.Future)
+            node.loop.run_until_complete(asyncio.wait([answer], timeout=0.1))
+            assert not answer.done()
+            assert (partition.log.log_end_offset, partition.log.flushed_offset) == (2, 0)
+        finally:
+            may_sync.set()
+        node.loop.run_until_complete(asyncio.wait_for(answer, LIMIT_S))
+        assert partition.log.flushed_offset == 2
 
 
 def test_acks_all_times_out(client: RawClient, topic: str) -> None:

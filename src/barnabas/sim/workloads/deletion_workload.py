@@ -58,7 +58,7 @@ class DeletionWorkload:
         producer = Producer(near, "short", self._places, idempotent=self._is_idempotent)
         near.run(producer.run((20, 120)))
         far.run(_ShortConsumer(far, "short-reader", self._places, self._deleted).run())
-        far.run(_Deleter(far, self._places, self._watch).run())
+        far.run(Deleter(far, self._places, self._watch).run())
 
     async def judge(self, judge: Client, place: Place) -> None:
         """Write something new, and read everything that is not deleted."""
@@ -82,7 +82,7 @@ class DeletionWorkload:
 
     async def _delete_all(self, judge: Client, place: Place) -> None:
         """All nodes are well, or soon will be: they delete records when they are asked to."""
-        deleter = _Deleter(judge, [place], self._watch)
+        deleter = Deleter(judge, [place], self._watch)
         end = max(self._cluster.history.acknowledged[place]) + 1
         for _ in range(_ATTEMPTS):
             try:
@@ -118,7 +118,7 @@ class _ShortConsumer(Consumer):
         return True
 
 
-class _Deleter:
+class Deleter:
     """Asks for the deletion of older records, of all there are, and of some that do not exist."""
 
     def __init__(self, client: Client, places: list[Place], watch: Watch) -> None:
