@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from barnabas.connect import runner as runner_module
+from barnabas.connect import service as service_module
 from barnabas.connect.code_settings import code_setting
 from barnabas.connect.config_check import config_errors, config_validation
 from barnabas.connect.open_cluster import warn_if_open
@@ -163,3 +164,25 @@ def test_a_cluster_without_access_rules_is_warned_of(
     (said,) = caplog.messages
     assert "the cluster has no access rules" in said
     assert ("run any code on this machine" in said) is allow_code
+
+
+class Enough(Exception):
+    """The service is about to serve."""
+
+
+def test_the_service_warns_before_it_serves(
+    broker: BrokerProcess,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def serve(*_: object) -> None:
+        raise Enough(*caplog.messages)
+
+    monkeypatch.setattr(service_module, "_serve", serve)
+    settings = ServiceSettings(broker.bootstrap, str(tmp_path), tmp_path)
+    with (
+        caplog.at_level(logging.WARNING, "barnabas.connect"),
+        pytest.raises(Enough, match="the cluster has no access rules"),
+    ):
+        asyncio.run(service_module.serve(settings))

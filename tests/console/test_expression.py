@@ -139,6 +139,15 @@ def test_nothing_that_is_nested_grows() -> None:
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("text", ["value.a == value.b", "contains([value.b], value.a)"])
+def test_records_that_are_nested_deeply_end_no_search(text: str) -> None:
+    """What can just be parsed may be too deep to be compared, within more calls."""
+    test = expression_test(f"value == 1 or {'not ' * 40}({text})")
+    for depth in range(0, 1000, 5):
+        nested = b"[" * depth + b"]" * depth or b"1"
+        test(message(b'{"a":%b,"b":%b}' % (nested, nested)))
+
+
 def test_a_part_of_a_record_is_decoded_once() -> None:
     many = message(b"x", headers=tuple((f"h{number}", b"y" * 10_000) for number in range(100)))
     text = " or ".join(['headers.missing == "z"'] * 70)

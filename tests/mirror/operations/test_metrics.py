@@ -19,6 +19,7 @@ from barnabas.mirror.operations.status import MirrorStatus, collect_status
 from tests.mirror.copies import make_topic
 from tests.mirror.running_flow import RunningFlow
 from tests.support.wait import LIMIT_S, wait_until
+from tests.web.pages_of_others import REQUESTS_OF_PAGES
 
 Ends = tuple[ClusterEnd, ClusterEnd]
 _SAMPLE = re.compile(r"([a-z_]+)\{(.*)\} (\S+)")
@@ -141,3 +142,12 @@ def test_a_cluster_that_is_away_is_said(ends: Ends) -> None:
     assert found["barnabas_mirror_status_known", here] == 1
     assert found["barnabas_mirror_source_reachable", here] == 0
     assert found["barnabas_mirror_status_known", there] == 0
+
+
+def test_web_pages_read_nothing() -> None:
+    """Neither those of other sites, nor one whose name has this address now."""
+    with MirrorMetricsServer("127.0.0.1", 0, []) as server:
+        assert read(server.url) == {}
+        for headers in REQUESTS_OF_PAGES:
+            with pytest.raises(urllib.error.HTTPError, match="403"):
+                urllib.request.urlopen(urllib.request.Request(server.url, headers=headers))

@@ -102,11 +102,17 @@ def test_idle_connections_take_no_more_than_their_share(
 def test_web_pages_send_nothing_without_a_token(bootstrap: str, topic: str) -> None:
     listener = HookListener(HookSettings(0, path="/hooks"), topic, ClusterAddress(bootstrap))
     try:
-        page = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
-        assert post(listener.port, headers=page) == (
-            403,
-            {"error": "web pages may send hooks with a token only"},
-        )
+        rebound = f"evil.example:{listener.port}"  # a name that has this address now
+        for page in (
+            {"Origin": "https://evil.example", "Content-Type": "text/plain"},
+            {"Origin": "null"},
+            {"Host": rebound, "Origin": f"http://{rebound}"},
+            {"Host": rebound, "Sec-Fetch-Site": "same-origin"},
+        ):
+            assert post(listener.port, headers=page) == (
+                403,
+                {"error": "web pages may send hooks with a token only"},
+            )
         assert post(listener.port, headers={})[0] == 200
     finally:
         listener.close()

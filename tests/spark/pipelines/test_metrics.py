@@ -10,6 +10,7 @@ from barnabas.flow.lag_time import LagTime
 from barnabas.spark.pipelines.run.batch_durations import batch_durations
 from barnabas.spark.pipelines.run.metrics import Status, exposition
 from barnabas.spark.pipelines.run.metrics_server import MetricsServer
+from tests.web.pages_of_others import REQUESTS_OF_PAGES
 
 NOW = 1_767_225_700.0
 STATUS: Status = {
@@ -92,6 +93,14 @@ def test_the_server_serves_what_was_published_last() -> None:
         port = int(server.url.split(":")[2].split("/")[0])
         with pytest.raises(OSError, match="in use"):
             MetricsServer("127.0.0.1", port)
+
+
+def test_web_pages_read_nothing() -> None:
+    """Neither those of other sites, nor one whose name has this address now."""
+    with MetricsServer("127.0.0.1", 0) as server:
+        for headers in REQUESTS_OF_PAGES:
+            with pytest.raises(HTTPError, match="403"):
+                urllib.request.urlopen(urllib.request.Request(server.url, headers=headers))
 
 
 def test_the_lag_in_seconds_is_the_age_of_the_oldest_record_that_was_not_read() -> None:

@@ -42,12 +42,17 @@ class FetchSession:
         self.entries: dict[Key, Entry] = {}
         self._of_partition: dict[Partition, Entry] = {}
         self._news: dict[Entry, None] = {}
+        self._available: dict[Entry, int] = {}
+        """What the reader could have of a partition, as far as a request for more than one byte has
+        asked: looking that up takes microseconds, for each of thousands of partitions."""
         self._wait: FetchWait | None = None
         self.under_way: set[Task[FetchResponse]] = set()
         """Requests that are handled in slices: a newer one begins when they have ended."""
 
     def isolate(self, *, committed_only: bool) -> None:
-        """Set the isolation level from now on: read_committed or read_uncommitted."""
+        """Begin a request: set the isolation level from now on, read_committed or
+        read_uncommitted."""
+        self._available.clear()
         if committed_only != self.committed_only:
             self.committed_only = committed_only
             for entry in self.entries.values():
@@ -134,8 +139,9 @@ class FetchSession:
         if entry is None:
             return
         self._news[entry] = None
+        available = self._available.pop(entry, 0)
         if self._wait is not None:
-            self._wait.check()
+            self._wait.check(entry, available)
 
     def high_watermark_moved(self, partition: Partition) -> None:
         """More of a follower's records are committed."""
@@ -157,10 +163,22 @@ class FetchSession:
             if entry.is_urgent:
                 return True
             if entry.has_records:
-                available += entry.available_bytes() if min_bytes > 1 else 1
+                available += self.available_bytes(entry) if min_bytes > 1 else 1
             if available >= min_bytes:
                 return True
         return False
+
+    @property
+    def known_bytes(self) -> int:
+        """What the reader could have in all, as far as that has been looked up."""
+        return sum(self._available.values())
+
+    def available_bytes(self, entry: Entry) -> int:
+        """How many bytes a read of a partition with records would return, at least one."""
+        known = self._available.get(entry)
+        if known is None:
+            known = self._available[entry] = entry.available_bytes()
+        return known
 
     def count_to_read(self, *, everything: bool) -> int:
         return len(self.entries if everything else self._news)
@@ -210,13 +228,17 @@ class FetchSession:
             self._news[entry] = None
         return answers
 
+    def watch(self) -> None:
+        """Hear of what moves from now on: a session that lives for one request has not yet."""
+        if not self.session_id:
+            for partition in self._of_partition:
+                self._watch(partition)
+
     def wait(self, loop: AbstractEventLoop, min_bytes: int, max_wait_ms: int) -> "Future[None]":
         """A future that is done when `is_satisfied`, or after `max_wait_ms`."""
         if self._wait is not None:
             self._wait.finish()
-        if not self.session_id:
-            for partition in self._of_partition:
-                self._watch(partition)
+        self.watch()
         # Partitions that only wait for more need no check when others change.
         is_kept = bool(self.session_id)
         self._news = {
@@ -236,20 +258,26 @@ class FetchSession:
 class FetchWait:
     """A long poll."""
 
-    __slots__ = ("_deadline", "_loop", "_min_bytes", "_session", "_timer", "done")
+    __slots__ = ("_deadline", "_loop", "_min_bytes", "_missing", "_session", "_timer", "done")
 
     def __init__(
         self, session: FetchSession, loop: AbstractEventLoop, min_bytes: int, max_wait_ms: int
     ) -> None:
         self._session = session
         self._min_bytes = min_bytes
+        self._missing = min_bytes - session.known_bytes
         self._loop = loop
         self.done: Future[None] = loop.create_future()
         self._deadline = loop.time() + max_wait_ms / 1000
         self._timer: TimerHandle = loop.call_at(self._deadline, self.finish)
 
-    def check(self) -> None:
-        if self._session.is_satisfied(self._min_bytes):
+    def check(self, entry: Entry, before: int) -> None:
+        """A partition has moved that had `before` bytes: all others are as they were."""
+        now = 0
+        if entry.has_records:
+            now = self._session.available_bytes(entry) if self._min_bytes > 1 else 1
+        self._missing -= now - before
+        if self._missing <= 0 or entry.is_urgent:
             self.finish()
 
     def hasten(self, seconds: float) -> None:

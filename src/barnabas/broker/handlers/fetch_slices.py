@@ -75,7 +75,7 @@ def fetch_in_slices(
         try:
             await _update_in_slices(node, session, request, context.version)
             min_bytes = max(0, request.min_bytes)
-            if request.max_wait_ms > 0 and not session.is_satisfied(min_bytes):
+            if request.max_wait_ms > 0 and not await _is_satisfied(session, min_bytes):
                 if session.epoch == epoch:
                     await session.wait(node.loop, min_bytes, request.max_wait_ms)
                 if session.epoch != epoch:
@@ -86,6 +86,19 @@ def fetch_in_slices(
                 session.close()
 
     return slices()
+
+
+async def _is_satisfied(session: FetchSession, min_bytes: int) -> bool:
+    """What there is in each partition is looked up in slices, and kept."""
+    if min_bytes > 1:
+        session.watch()
+        available = 0
+        for some in _batched(session.to_read(everything=False), _SLICE):
+            available += sum(session.available_bytes(each) for each in some if each.has_records)
+            if available >= min_bytes:
+                break
+            await sleep(0)
+    return session.is_satisfied(min_bytes)
 
 
 async def _update_in_slices(

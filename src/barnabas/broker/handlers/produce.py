@@ -12,10 +12,13 @@ Clients do not write to internal topics.
 
 Before the first batch of a transaction is stored in a partition, the leader verifies it with the
 coordinator (`transaction_verification`); other requests are handled meanwhile.
+
+An unexpected error in any of these turns closes the connection, as in the first.
 """
 
 from asyncio import AbstractEventLoop, Future
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -25,7 +28,7 @@ from barnabas.broker.coordinator.transaction_verification import (
     UNAVAILABLE,
     TransactionVerification,
 )
-from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.net.dispatcher import RequestContext, internal_error
 from barnabas.broker.replica.append_limits import MAX_RECORD_ERRORS
 from barnabas.broker.replica.leader_appender import AppendRefused
 from barnabas.broker.replica.leadership import TELLS_LEADER, partition_image
@@ -159,7 +162,8 @@ class _Production:
         self.batches: deque[_Batch] = deque()
         """Those that are still to be stored."""
         self._is_split = False
-        """Whether they are stored in several turns of the event loop."""
+        """Whether they are stored in several turns of the event loop, and some are left."""
+        self._has_failed = False
         self._node = node
         self._request = request
         self._context = context
@@ -187,10 +191,30 @@ class _Production:
                 self._is_split = True
                 self._waiting_batches += 1
                 self._context.connection.hold()
-            self._node.loop.call_soon(self.store_some)
+            self._node.loop.call_soon(self._guarded, self.store_some)
         elif self._is_split:
+            self._is_split = False
             self._context.connection.release()
             self._one_done()
+
+    def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
+        """Run a step of a later turn: the caller can't handle its errors."""
+        try:
+            step(*arguments)
+        except Exception as error:  # noqa: BLE001 - as in the dispatcher
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Close the connection: nothing more is stored, held or waited for."""
+        connection = self._context.connection
+        self._has_failed = True
+        self.batches.clear()
+        connection.refuse(str(internal_error(connection, error)))
+        if self._is_split:
+            self._is_split = False
+            connection.release()
+        if self._answered is not None:
+            self._answered.cancel()
 
     def _store(
         self,
@@ -225,7 +249,7 @@ class _Production:
         recompression.when_compressed(
             partition,
             records,
-            partial(self._compressed, partition, data, answer),
+            partial(self._guarded, self._compressed, partition, data, answer),
             self._context.connection,
         )
 
@@ -269,7 +293,7 @@ class _Production:
             header.producer_id,
             header.producer_epoch,
             adds=self._context.version >= _ADDS_FROM,
-            done=partial(self._verified_in, partition, data, answer, checked),
+            done=partial(self._guarded, self._verified_in, partition, data, answer, checked),
         )
         if self._waiting_batches > before:
             data.records = bytearray(data.records or b"")  # the frame is gone by then
@@ -357,6 +381,8 @@ class _Production:
         if self._waiting_batches == 0:
             return self._stored()
         self._answered = self._node.loop.create_future()
+        if self._has_failed:
+            self._answered.cancel()
         return self._answered
 
     def _answer(self, answered: "Future[ProduceResponse | None]") -> None:

@@ -112,7 +112,10 @@ def expression_test(text: str) -> Test:
     evaluate = _compile(tree.body, 0)
 
     def test(message: Message) -> bool:
-        return bool(evaluate(_Record(message)))
+        try:
+            return bool(evaluate(_Record(message)))
+        except RecursionError:  # lists in lists in a record, which are compared
+            return False
 
     return test
 

@@ -148,8 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _is_of_page(self) -> bool:
         """Whether a browser sends it: any page that it shows could, and senders of hooks have none.
-        Browsers send this header with each POST and PUT, and scripts can't keep them from it."""
-        return "Origin" in self.headers
+        Browsers send these headers with each POST and PUT, and scripts can't keep them from it."""
+        return "Origin" in self.headers or "Sec-Fetch-Site" in self.headers
 
     def _is_allowed(self) -> bool:
         token = self.hooks.settings.token
