@@ -187,10 +187,21 @@ class _Production:
                 self._is_split = True
                 self._waiting_batches += 1
                 self._context.connection.hold()
-            self._node.loop.call_soon(self.store_some)
+            self._node.loop.call_soon(self._store_more)
         elif self._is_split:
             self._context.connection.release()
             self._one_done()
+
+    def _store_more(self) -> None:
+        """In a later turn: a bug there answers the request as one in the first turn does, and does
+        not hold the connection for ever."""
+        try:
+            self.store_some()
+        except Exception as error:  # noqa: BLE001 - whoever has asked for the answer logs it
+            self.batches.clear()
+            self._context.connection.release()
+            if self._answered is not None and not self._answered.done():
+                self._answered.set_exception(error)
 
     def _store(
         self,
