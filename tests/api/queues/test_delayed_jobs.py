@@ -1,8 +1,10 @@
 """Jobs for later, in both faces: never before their time, each once, whoever is killed."""
 
+import asyncio
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -12,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 import barnabas
+from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.delays import mover
 from barnabas.client.delays.levels import LEVELS_S
 from barnabas.client.delays.waiting_records import ENOUGH_RECORDS
@@ -88,6 +91,8 @@ def test_what_can_not_be_is_said(face: Face, queue_servers: str, jobs: Jobs) -> 
         for wrong, said in (
             ({"delay": "soon"}, "delay='soon'"),
             ({"delay": -1}, "not negative"),
+            ({"delay": float("inf")}, "never ends"),
+            ({"delay": float("nan")}, "never ends"),
             ({"at": datetime(2030, 1, 1)}, "no time zone"),  # noqa: DTZ001
             ({"delay": 1, "at": datetime.now(UTC)}, "give one of them"),
             ({"delay": 1, "timestamp_ms": 5}, "timestamp of its delivery"),
@@ -187,6 +192,28 @@ def test_jobs_survive_all_workers_and_the_node() -> None:
             job.accept()
             seen = all_of(servers, topic, 100)
         assert set(seen.values()) == {1}
+
+
+def test_nothing_waits_for_the_deletion_of_what_was_moved(
+    queue_servers: str, jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker answers it when all replicas have done it: late, if one of them is down."""
+    asked = threading.Event()
+
+    async def never_answered(_cluster: ClusterClient, _offsets: object) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(mover, "_TIDY_S", 0.1)
+    monkeypatch.setattr(mover, "delete_records", never_answered)
+    topic = jobs(0)
+    with barnabas.Queue(queue_servers, topic, group=topic) as queue:
+        for _ in range(2):
+            queue.put(b"", delay=0.1)
+            job = queue.get(LIMIT_S)
+            assert job is not None
+            job.accept()
+            assert asked.wait(LIMIT_S)
 
 
 def test_what_was_moved_is_deleted_and_no_longer_lags(

@@ -161,6 +161,32 @@ def test_a_member_has_time_for_its_next_heartbeat(pause_s: float, grace_s: float
     assert not members._rhythm
 
 
+def test_a_heartbeat_out_of_turn_does_not_shorten_that_time() -> None:
+    """As one that acknowledges an assignment: the next one comes when it always does."""
+    members, connection = Members(heartbeats=1.5), FakeConnection()
+    for pause_s in (10.0, 10.0, 0.1, 0.1):
+        members.loop.now_s += pause_s
+        members.heard("g", "a", connection)
+    connection.end()
+    assert [delay_s for delay_s, _ in members.loop.timers] == [pytest.approx(15.0)]
+
+
+def test_one_long_silence_is_forgotten() -> None:
+    members, connection = Members(heartbeats=1.5), FakeConnection()
+    for pause_s in (3.0, 300.0, *[3.0] * 8):
+        members.loop.now_s += pause_s
+        members.heard("g", "a", connection)
+    connection.end()
+    assert [delay_s for delay_s, _ in members.loop.timers] == [pytest.approx(4.5)]
+
+
+def test_a_member_that_has_just_joined_has_the_time_that_it_was_told() -> None:
+    members, connection = Members(heartbeats=1.5), FakeConnection()
+    members.heard("g", "a", connection, 5_000)
+    connection.end()
+    assert [delay_s for delay_s, _ in members.loop.timers] == [pytest.approx(7.5)]
+
+
 def test_no_rhythm_is_kept_of_members_that_left() -> None:
     members, connection = Members(heartbeats=1.5), FakeConnection()
     for member in ("a", "b"):

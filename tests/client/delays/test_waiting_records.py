@@ -161,7 +161,18 @@ def test_the_header_is_the_movers() -> None:
     assert without_due(headers) == [("a", b"1")]
 
 
-@pytest.mark.parametrize("text", [b"", b"soon", b"-3", None])
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"soon", b"-3", None, b"9" * 400, b"9" * 5_000],
+    ids=["empty", "text", "negative", "none", "too long for a float", "too long for an int"],
+)
 def test_a_record_that_does_not_say_when_is_due_now(text: bytes | None) -> None:
     assert due_ms(Message("jobs.delayed", 1, 0, 42, None, b"", ((DUE_HEADER, text),))) == 42
     assert due_ms(Message("jobs.delayed", 1, 0, 42, None, b"", ())) == 42
+
+
+def test_a_record_for_the_end_of_time_waits() -> None:
+    waiting = WaitingRecords()
+    waiting.add([record(len(LEVELS_S) - 1, 0, 0, 2**63 - 1)])
+    (move,) = waiting.take(LEVELS_S[-1] * 1000, MANY)
+    assert move.level == len(LEVELS_S) - 1

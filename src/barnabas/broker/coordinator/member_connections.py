@@ -10,13 +10,16 @@ A member of a share group has the grace period for as long as it has a share ses
 If it is late, it joins again under its name; its locks are with its share sessions. For a member of
 a consumer group, being removed costs more: it reads again what it has not committed. Many clients
 notice a broken connection with their next heartbeat, so there the grace period is at least one and
-a half times as long as the last pause between two heartbeats.
+a half times as long as the longest of the last pauses between two heartbeats, and as the interval
+that the member was told. The last pause alone says little: a member that joins, or has given up
+partitions, sends a heartbeat out of turn.
 
 Only members that were answered without an error are known here, so there are no more than groups
 may have.
 """
 
 from asyncio import AbstractEventLoop
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -25,6 +28,8 @@ MemberKey = tuple[str, str]
 
 _LOOK_MS = 100
 """How often a member that still reads is looked at, at most."""
+_PAUSES = 8
+"""How many pauses between heartbeats of a member count."""
 
 
 class HeartbeatConnection(Protocol):
@@ -33,6 +38,25 @@ class HeartbeatConnection(Protocol):
 
     @property
     def is_lost(self) -> bool: ...
+
+
+class _Rhythm:
+    """When a member sends heartbeats, in seconds."""
+
+    __slots__ = ("heard_at", "interval_s", "pauses_s")
+
+    def __init__(self, now: float) -> None:
+        self.heard_at = now
+        self.interval_s = 0.0
+        self.pauses_s = deque([0.0], _PAUSES)
+
+    def heard(self, now: float, interval_s: float) -> None:
+        self.pauses_s.append(now - self.heard_at)
+        self.heard_at, self.interval_s = now, interval_s
+
+    @property
+    def longest_s(self) -> float:
+        return max(self.interval_s, *self.pauses_s)
 
 
 class MemberConnections:
@@ -55,18 +79,26 @@ class MemberConnections:
         """On which connection a member was heard last."""
         self._members: dict[HeartbeatConnection, set[MemberKey]] = {}
         self._heartbeats = heartbeats
-        self._rhythm: dict[MemberKey, tuple[float, float]] = {}
-        """When a member was heard last, and the pause before that, in seconds."""
+        self._rhythm: dict[MemberKey, _Rhythm] = {}
 
     def __len__(self) -> int:
         return len(self._last)
 
-    def heard(self, group_id: str, member_id: str, connection: HeartbeatConnection) -> None:
-        """The member sent a heartbeat."""
+    def heard(
+        self,
+        group_id: str,
+        member_id: str,
+        connection: HeartbeatConnection,
+        interval_ms: int = 0,
+    ) -> None:
+        """The member sent a heartbeat, and was told after how long to send the next one."""
         key = (group_id, member_id)
         if self._heartbeats:
             now = self._loop.time()
-            self._rhythm[key] = (now, now - self._rhythm.get(key, (now, 0.0))[0])
+            rhythm = self._rhythm.get(key)
+            if rhythm is None:
+                rhythm = self._rhythm[key] = _Rhythm(now)
+            rhythm.heard(now, interval_ms / 1000)
         former = self._last.get(key)
         if former is connection:
             return
@@ -103,7 +135,8 @@ class MemberConnections:
         grace_ms = self._grace_ms()
         if connection.ended_by_client and grace_ms >= 0:
             for key in members:
-                pause_s = self._rhythm.get(key, (0.0, 0.0))[1]
+                rhythm = self._rhythm.get(key)
+                pause_s = 0.0 if rhythm is None else rhythm.longest_s
                 of_member_ms = round(1000 * self._heartbeats * pause_s)
                 self._wait_for(key, connection, max(grace_ms, of_member_ms))
         else:

@@ -58,8 +58,10 @@ def _answered(
     context: RequestContext,
     answer: "Future[ConsumerGroupHeartbeatResponse]",
 ) -> None:
-    member_id = request.member_id
+    member_id, interval_ms = request.member_id, 0
     if not answer.cancelled() and answer.exception() is None:
-        member_id = answer.result().member_id or member_id  # given out in version 0
+        response = answer.result()
+        member_id = response.member_id or member_id  # given out in version 0
+        interval_ms = response.heartbeat_interval_ms
     if member_id:
-        follow_member(node, request.group_id, member_id, context)
+        follow_member(node, request.group_id, member_id, context, interval_ms)

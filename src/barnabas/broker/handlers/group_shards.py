@@ -46,12 +46,16 @@ class FollowsMembers(Needs, Protocol):
 
 
 def follow_member(
-    node: FollowsMembers, group_id: str, member_id: str, context: RequestContext
+    node: FollowsMembers,
+    group_id: str,
+    member_id: str,
+    context: RequestContext,
+    interval_ms: int = 0,
 ) -> None:
     """Remember on which connection a member of a consumer group was heard, if it is one."""
     shard = node.groups.find(group_id)
     if not isinstance(shard, ErrorCode) and shard.groups.is_member(group_id, member_id):
-        node.member_connections.heard(group_id, member_id, context.connection)
+        node.member_connections.heard(group_id, member_id, context.connection, interval_ms)
     else:
         node.member_connections.left(group_id, member_id)
 

@@ -95,15 +95,16 @@ def _run_here(
 
     from barnabas.app.opened_clients import HANDLER_THREADS
 
+    # Not for programs that the application starts: they are no workers of this supervisor.
+    number, supervisor = os.environ.pop(WORKER, "0"), os.environ.pop(SUPERVISOR, None)
     app = load(name)
     if servers:
         app.bootstrap_servers = servers
     if config:
         app.security = ClientConfig(config).security_settings
-    app.runs_timers = os.environ.get(WORKER, "0") == "0"
-    if SUPERVISOR in os.environ:
-        supervisor = int(os.environ[SUPERVISOR])
-        threading.Thread(target=_end_with, args=(supervisor,), daemon=True).start()
+    app.runs_timers = number == "0"
+    if supervisor is not None:
+        threading.Thread(target=_end_with, args=(int(supervisor),), daemon=True).start()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(app.serve(http=address, grace_s=grace_s))
     late = [each for each in threading.enumerate() if each.name.startswith(HANDLER_THREADS)]

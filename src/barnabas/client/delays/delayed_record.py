@@ -13,6 +13,8 @@ from barnabas.records.message import Message
 from barnabas.records.record import Header
 
 DUE_HEADER = "delayed.due"
+_LATEST_MS = 2**63 - 1
+_LATEST_DIGITS = len(str(_LATEST_MS))
 
 
 def due_ms_of(delay: Duration | None, at: datetime | None, now_ms: int) -> int | None:
@@ -23,7 +25,12 @@ def due_ms_of(delay: Duration | None, at: datetime | None, now_ms: int) -> int |
         if not isinstance(at, datetime):
             raise InvalidArgument(f"at={at!r}: give a datetime, or a delay")
         return timestamp_of(at, "at")
-    return None if delay is None else now_ms + round(seconds(delay, "delay") * 1000)
+    if delay is None:
+        return None
+    delay_ms = seconds(delay, "delay") * 1000
+    if not delay_ms < _LATEST_MS - now_ms:
+        raise InvalidArgument(f"delay={delay!r}: it never ends")
+    return now_ms + round(delay_ms)
 
 
 def with_due(headers: Sequence[Header], due_ms: int) -> list[Header]:
@@ -38,4 +45,6 @@ def without_due(headers: Sequence[Header]) -> list[Header]:
 def due_ms(message: Message) -> int:
     """When it is due. At once if it does not say so: then no queue has put it there."""
     text = dict(message.headers).get(DUE_HEADER) or b""
-    return int(text) if text.isdigit() else message.timestamp_ms
+    if len(text) > _LATEST_DIGITS or not text.isdigit():
+        return message.timestamp_ms
+    return int(text)

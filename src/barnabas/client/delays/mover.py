@@ -159,15 +159,22 @@ class DelayedMover:
         """The latest attempt has succeeded."""
         self._failures = 0
 
-    async def delete(self, cluster: ClusterClient, offsets: Mapping[TopicPartition, int]) -> None:
-        """Free the disk of what was moved; without the right to do so, it stays."""
+    async def delete(self, cluster: ClusterClient, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Free the disk of what was moved, and say if that is done.
+
+        Without the right to do so, it stays. What fails otherwise is tried again later.
+        """
         if not self._may_delete or not offsets:
-            return
+            return True
         try:
             await delete_records(cluster, offsets)
         except NotAuthorized as error:
             self._may_delete = False
             _log.warning("records that were moved stay in %s: %s", self._delayed, error)
+        except BarnabasError as error:
+            _log.info("records that were moved stay in %s for now: %s", self._delayed, error)
+            return False
+        return True
 
 
 class _MoverMembership:
@@ -192,6 +199,14 @@ class _MoverMembership:
         self._tidy_at = cluster.environment.monotonic() + _TIDY_S
 
     async def move(self) -> None:
+        deleting = asyncio.ensure_future(self._delete_moved())
+        try:
+            await self._move_all()
+        finally:
+            deleting.cancel()
+            await asyncio.wait({deleting})
+
+    async def _move_all(self) -> None:
         while True:
             await self._read()
             moves = self._waiting.take(self._mover.now(), _MOVES)
@@ -279,7 +294,7 @@ class _MoverMembership:
         )
 
     async def _tidy(self) -> None:
-        """Pass over the ends of transactions, which count as lag, and delete what was moved."""
+        """Pass over the ends of transactions, which count as lag."""
         try:
             for name in self._consumer.known_assignment:
                 position = self._consumer.position(name)
@@ -290,11 +305,16 @@ class _MoverMembership:
             if error.code not in _REBALANCED:
                 raise
             self._start_over()
-            return
-        left = {
-            name: offset
-            for name, offset in self._committed.items()
-            if offset > self._deleted.get(name, 0)
-        }
-        await self._mover.delete(self._cluster, left)
-        self._deleted |= left
+
+    async def _delete_moved(self) -> None:
+        """Apart from moving: a broker answers when all replicas have deleted the records, which
+        takes a while if one of them is down."""
+        while True:
+            await asyncio.sleep(_TIDY_S)
+            left = {
+                name: offset
+                for name, offset in self._committed.items()
+                if offset > self._deleted.get(name, 0)
+            }
+            if await self._mover.delete(self._cluster, left):
+                self._deleted |= left
