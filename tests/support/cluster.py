@@ -51,13 +51,11 @@ class NodeProcess(BrokerProcess):
         """For questions to a node whose listener has TLS."""
         self.prefix = list(prefix)
         """Runs before the command of the node."""
-        self.module = ["barnabas.broker.server"]
-        """The module that runs, and its arguments before the settings."""
 
     def command(self) -> list[str]:
         properties = {"listeners": self.bootstrap, "log.dirs": str(self.data)} | self.settings
         pairs = [f"{name}={value}" for name, value in properties.items()]
-        return [*self.prefix, sys.executable, "-m", *self.module, *pairs]
+        return [*self.prefix, sys.executable, "-m", "barnabas.broker.server", *pairs]
 
     def freeze(self) -> None:
         super().freeze()

@@ -131,7 +131,6 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_the_largest_fields_before_sign_in[ApiVersionsRequest]",
         "test_the_largest_fields_before_sign_in[SaslAuthenticateRequest]",
     ),
-    "hostile/test_every_field_in_a_cluster.py": (),
     "test_reach.py": (),
     "test_wheel.py": (),
     # Every program is a process.
