@@ -43,6 +43,11 @@ def bill(order: str) -> str:
 @app.handler("payments", group="book", produces="booked", exactly_once=True)
 def book(payment: str) -> str:
     return payment
+
+
+@app.schedule(every="1s", produces="reports", group="reporting")
+def report() -> str:
+    return "report"
 """
 COMMANDS = [
     "barnabas acls add alice read --topic orders",
@@ -55,6 +60,10 @@ COMMANDS = [
     "barnabas acls add alice read --group book",
     "barnabas acls add alice write --topic booked",
     "barnabas acls add alice write --transactional-id book.book. --prefixed",
+    "barnabas acls add alice write --topic reports",
+    "barnabas acls add alice read,write,create --topic reporting.schedules",
+    "barnabas acls add alice read --group reporting.schedules",
+    "barnabas acls add alice write --transactional-id reporting.schedules",
     "barnabas acls add alice write --topic audit",
 ]
 
@@ -164,11 +173,13 @@ def test_topics_that_exist_need_not_be_created(cli: Cli, module: Path, closed: S
     created = [
         "barnabas acls add alice create --topic orders.retry.30s",
         "barnabas acls add alice create --topic orders-dead",
+        "barnabas acls add alice create --topic reporting.schedules",
     ]
     assert check(cli, module)[:2] == (1, created)
     with barnabas.Admin(closed.bootstrap) as admin:
         admin.create_topic("orders-dead")
         admin.create_topic("orders.retry.30s")
+        admin.create_topic("reporting.schedules")
     assert check(cli, module)[:2] == (0, [])
 
 
@@ -204,14 +215,25 @@ def test_an_application_with_the_printed_rights_works(
                 producer.send("orders", b"tea")
                 producer.send("orders", b"\xff")  # a dead letter
             await wait_until_async(lambda: app.failure or all(map(done, app.handlers)))
+            await until_reported()
             assert app.failure is None
+
+    async def until_reported() -> None:
+        async with barnabas.aio.Consumer(closed.bootstrap, "reports") as consumer:
+            await wait_until_async(lambda: consumer.poll(0.1))
 
     def done(name: str) -> bool:
         return app.handlers[name].statistics.handled >= (2 if name == "bill" else 1)
 
     asyncio.run(run())
-    with barnabas.Consumer(closed.bootstrap, ["booked", "invoices", "orders-dead"]) as consumer:
+    expected = {
+        "booked": b"5 EUR",
+        "invoices": b"tea",
+        "orders-dead": b"\xff",
+        "reports": b"report",
+    }
+    with barnabas.Consumer(closed.bootstrap, list(expected)) as consumer:
         found: dict[str, bytes] = {}
-        while len(found) < 3:
+        while len(found) < len(expected):
             found |= {each.topic: each.value for each in consumer.poll(120)}
-    assert found == {"booked": b"5 EUR", "invoices": b"tea", "orders-dead": b"\xff"}
+    assert found == expected

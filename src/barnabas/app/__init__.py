@@ -9,6 +9,7 @@ attempts             one record until it is done: retried, put off, given up
 undelivered          results that can't be sent, and why
 runners/             read, dispatch, mark as done
 timers, clock
+schedules/           records that are made at certain times, once for all workers
 ports, cluster_connections     what is read from and sent to
 running              all of it, from start to stop
 asgi                 inside Django and other ASGI services

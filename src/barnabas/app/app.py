@@ -14,6 +14,8 @@ from barnabas.app.handler import FailureName, Handler, Middleware
 from barnabas.app.retry_policy import BackoffChoice, retry_policy
 from barnabas.app.runners.whole_topic import Offsets
 from barnabas.app.running import Running
+from barnabas.app.schedules.schedule import Schedule
+from barnabas.app.schedules.ticks import ticks_of
 from barnabas.app.serving import AppPages, metrics_of
 from barnabas.app.timers import Timer
 from barnabas.client.connect.address import BootstrapServers
@@ -79,6 +81,7 @@ class App:
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
         self.timers: list[Timer] = []
+        self.schedules: list[Schedule] = []
         self.middlewares: list[Middleware] = []
         self.dependency_overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
         """For tests: another function in the place of a dependency."""
@@ -178,6 +181,49 @@ class App:
 
         def register(function: F) -> F:
             self.timers.append(Timer(function.__name__, function, every_s))
+            return function
+
+        return register
+
+    def schedule(
+        self,
+        cron: str | None = None,
+        *,
+        every: Duration | None = None,
+        produces: str,
+        group: str,
+        time_zone: str = "UTC",
+        catch_up: Duration = "1h",
+        name: str | None = None,
+    ) -> Callable[[F], F]:
+        """Send what a function returns to a topic at certain times, once for all workers.
+
+            @app.schedule("0 6 * * mon-fri", produces="reports", group="reporting")
+            def daily(tick: datetime) -> Report: ...
+
+        One worker of the group calls it; if that worker dies, another one goes on. No tick is
+        missed or doubled: its results are sent in a transaction that remembers it. The function
+        gets the time of the tick, if it has a parameter; it may be called again for the same one.
+
+        - `cron`: minute, hour, day, month, day of the week; with six fields seconds come first.
+          Needs `pip install 'barnabas[schedules]'`.
+        - `every`: a duration in place of `cron`, counted from 1970 in UTC: "1h" is each full hour.
+        - `produces`: the topic of the results: a value, an `Outgoing`, a list, or None for nothing.
+        - `group`: workers with the same group share their schedules. It has the topic
+          GROUP.schedules.
+        - `time_zone`: of the cron expression, such as "Europe/Berlin".
+        - `catch_up`: ticks that were due while no worker ran are made up for if they are not older
+          than this. The latest one always is.
+        """
+        ticks = ticks_of(cron, every, time_zone)
+        catch_up_ms = round(seconds(catch_up, "catch_up") * 1000)
+
+        def register(function: F) -> F:
+            called = name or function.__name__
+            if any(each.name == called for each in self.schedules):
+                raise InvalidArgument(f'a schedule {called} exists; give this one a name="..."')
+            made = Schedule(called, function, produces, group, ticks, time_zone, catch_up_ms)
+            self.schedules.append(made)
             return function
 
         return register

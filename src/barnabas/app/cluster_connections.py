@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from barnabas import aio
@@ -20,6 +21,7 @@ from barnabas.client.rights.right import Right
 from barnabas.errors import BarnabasError, BrokerError
 
 _LIMIT = "max.message.bytes"
+_IN_SYNC = "min.insync.replicas"
 _HEADER_BYTES = 64 * 1024
 _DELIVERIES = 5
 _RIGHTS_S = 5
@@ -167,6 +169,25 @@ class ClusterConnections:
                 if name == dead_letters:
                     configs |= KEPT_FOREVER
                 await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
+
+    async def ensure_memory(self, name: str, *, like: str) -> None:
+        async with aio.Admin(
+            self.bootstrap_servers, client_id=self.client_id, security=self.security
+        ) as admin:
+            known = await admin.topics()
+            if name in known:
+                return
+            configs: dict[str, int | str] = {"cleanup.policy": "compact"}
+            copies = None
+            if like in known:
+                copies = min(len(each.replicas) for each in known[like].partitions)
+                with suppress(BrokerError):  # it is not allowed to ask
+                    found = (await admin.configs(topic=like)).get(_IN_SYNC)
+                    if found is not None and found.value:
+                        configs[_IN_SYNC] = found.value
+            await admin.create_topic(
+                name, partitions=1, replication_factor=copies, configs=configs, exist_ok=True
+            )
 
 
 async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int | str]:

@@ -121,6 +121,9 @@ class MemoryTopics:
         for name in like:
             self.records.setdefault(name, [])
 
+    async def ensure_memory(self, name: str, *, like: str) -> None:  # noqa: ARG002
+        self.records.setdefault(name, [])
+
 
 class MemorySource:
     """Reads topics from their beginning."""

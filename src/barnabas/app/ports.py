@@ -170,3 +170,6 @@ class Connections(Protocol):
 
         The topic of the dead letters keeps its records forever.
         """
+
+    async def ensure_memory(self, name: str, /, *, like: str) -> None:
+        """Create a compacted topic of one partition if it is missing, as safe as another one."""

@@ -3,15 +3,29 @@
 from collections.abc import Iterable, Iterator
 
 from barnabas.app.handler import Handler
+from barnabas.app.schedules.schedule import Schedule, schedules_topic
 from barnabas.client.rights.right import Right, created_topic, group, topic, transactional_id
 from barnabas.wire.acl_codes import AclOperation, ResourceType
 
 
-def rights_of(handlers: Iterable[Handler], sends: Iterable[str] = ()) -> list[Right]:
-    """Those of all handlers, and to write the topics that are sent to from elsewhere."""
+def rights_of(
+    handlers: Iterable[Handler], sends: Iterable[str] = (), schedules: Iterable[Schedule] = ()
+) -> list[Right]:
+    """Those of all handlers and schedules, and to write the topics that are sent to elsewhere."""
     found = [each for handler in handlers for each in _rights_of(handler)]
+    found += dict.fromkeys(each for one in schedules for each in _rights_of_schedule(one))
     found += [topic(AclOperation.WRITE, name, "app.send") for name in sends]
     return found
+
+
+def _rights_of_schedule(schedule: Schedule) -> Iterator[Right]:
+    yield topic(AclOperation.WRITE, schedule.produces, f"schedule {schedule.name}")
+    name, what = schedules_topic(schedule.group), f"schedules of {schedule.group}"
+    for operation in (AclOperation.READ, AclOperation.WRITE):
+        yield topic(operation, name, what)
+    yield created_topic(name, what)
+    yield group(name, what)
+    yield transactional_id(name, what)
 
 
 def _rights_of(handler: Handler) -> Iterator[Right]:

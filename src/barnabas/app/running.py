@@ -29,6 +29,8 @@ from barnabas.app.runners.retry_runner import RetryRunner
 from barnabas.app.runners.rounds import RoundRunner
 from barnabas.app.runners.share_runner import ShareRunner
 from barnabas.app.runners.whole_topic import WholeTopic
+from barnabas.app.schedules.schedule import by_group
+from barnabas.app.schedules.scheduler import Scheduler
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.durations import Duration
@@ -74,6 +76,8 @@ class Running:
         self.runners: dict[str, list[tuple[Runner, Source | None]]] = {}
         """With what they read from; members of share groups have no partitions."""
         self.attempts: list[Attempts] = []
+        self.schedulers: list[Scheduler] = []
+        self._schedule_tasks: list[asyncio.Task[None]] = []
         self.is_ready = False
         self._stopping = asyncio.Event()
         self._owner: asyncio.Task[Any] | None = None
@@ -81,10 +85,10 @@ class Running:
     async def start(self) -> None:
         """Enter the lifespan, make the clients, and begin."""
         self._owner = asyncio.current_task()
-        if self._app.handlers:
+        if self._app.handlers or self._app.schedules:
             await self._patience("the application").until_done(self._connections.reach)
         await self._connections.check_rights(
-            rights_of(self._app.handlers.values(), self._app.sends)
+            rights_of(self._app.handlers.values(), self._app.sends, self._app.schedules)
         )
         if self._app.lifespan is not None:
             self._app.state = await self._resolver.stack.enter_async_context(
@@ -103,6 +107,7 @@ class Running:
         if moved:
             self._delayed = self._opened.delayed(tuple(moved))
             await self._delayed.start()
+        self._start_schedules()
         if self._app.runs_timers:
             self._timers = [
                 asyncio.ensure_future(each.run(self._clock, in_threads=self._in_threads))
@@ -110,6 +115,22 @@ class Running:
             ]
         self._timers.append(asyncio.ensure_future(self._measure_lag()))
         self.is_ready = True
+
+    def _start_schedules(self) -> None:
+        for group, schedules in by_group(self._app.schedules).items():
+            scheduler = Scheduler(
+                group,
+                schedules,
+                self._connections,
+                self._clock,
+                self._patience(f"the scheduler of {group}"),
+                self._opened.run_sync(None),
+            )
+            task = asyncio.ensure_future(scheduler.run())
+            task.add_done_callback(partial(_tell_of_schedules, group))
+            self.schedulers.append(scheduler)
+            self._schedule_tasks.append(task)
+            self._tasks.append(task)
 
     async def _catch_up(self, whole: WholeTopic) -> None:
         """Until a handler without a group has handled what was there; raises if one fails."""
@@ -182,7 +203,7 @@ class Running:
         self.is_ready = False
         deadline = None if grace_s is None else monotonic() + grace_s
         self._stopping.set()
-        for task in self._timers:
+        for task in (*self._timers, *self._schedule_tasks):
             task.cancel()
         results: list[BaseException | None] = []
         for is_whole in (False, True):  # handlers of whole topics last: others may wait for them
@@ -426,6 +447,12 @@ def _tell(name: str, task: asyncio.Task[None]) -> None:
     error = None if task.cancelled() else task.exception()
     if error is not None:
         _log.error("handler %s has stopped: %s", name, error, extra={"handler": name})
+
+
+def _tell_of_schedules(group: str, task: asyncio.Task[None]) -> None:
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        _log.error("the schedules of %s have stopped: %s", group, error)
 
 
 def _own_topics(handler: Handler) -> dict[str, str]:

@@ -170,6 +170,7 @@ class TestRun:
         assert self._running is not None
         return (
             any(each.active for each in self._running.attempts)
+            or any(each.is_busy for each in self._running.schedulers)
             or any(each.is_polling and each.has_unread for each in self._topics.sources)
             or any(each.is_polling and each.has_unread for each in self._topics.queues)
         )

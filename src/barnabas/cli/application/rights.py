@@ -42,5 +42,5 @@ def rights(
     if config or (check and user):  # an administrator asks about somebody else
         security = ClientConfig(config, bootstrap="-").security_settings or app.security
     cluster = RightsCluster(common.bootstrap or app.bootstrap_servers, security)
-    found = rights_of(app.handlers.values(), app.sends)
+    found = rights_of(app.handlers.values(), app.sends, app.schedules)
     return show_rights(found, cluster, user, check=check, as_json=common.as_json)

@@ -1,0 +1,105 @@
+"""Schedules with the clock of `app.test()`."""
+
+from datetime import datetime
+
+import pytest
+
+from barnabas import App
+from barnabas.app import Outgoing
+from barnabas.errors import InvalidArgument
+
+
+def test_each_tick_is_handled_once() -> None:
+    app = App()
+    ticks: list[datetime] = []
+    handled: list[str] = []
+
+    @app.schedule(every="10m", produces="cleanups", group="cleaner")
+    def clean(tick: datetime) -> str:
+        ticks.append(tick)
+        return f"of {tick:%H:%M}"
+
+    @app.handler("cleanups", group="cleaner")
+    def do(what: str) -> None:
+        handled.append(what)
+
+    with app.test() as run:
+        run.advance("9m")
+        assert handled == []
+        run.advance("25m")
+        assert handled == ["of 00:10", "of 00:20", "of 00:30"]
+        assert ticks[0].isoformat() == "2026-01-01T00:10:00+00:00"
+        (first, *_) = run.records("cleanups")
+        assert first.key == b"clean"
+        assert dict(first.headers)["schedule.tick"] == b"2026-01-01T00:10:00+00:00"
+
+
+def test_a_cron_expression_in_a_time_zone() -> None:
+    app = App()
+
+    @app.schedule("0 6 * * *", produces="reports", group="reporting", time_zone="Europe/Berlin")
+    async def daily(tick: datetime) -> dict[str, str]:
+        return {"day": tick.date().isoformat(), "hour": str(tick.hour)}
+
+    with app.test() as run:
+        run.advance("2d")
+        days = [each["day"] for each in run.values("reports", dict)]
+        assert days == ["2026-01-01", "2026-01-02"]
+        assert {each["hour"] for each in run.values("reports", dict)} == {"6"}
+
+
+def test_results_may_be_many_none_or_go_elsewhere() -> None:
+    app = App()
+
+    @app.schedule(every="1h", produces="many", group="g")
+    def several() -> list[object]:
+        return ["a", Outgoing("b", key="other"), Outgoing("c", topic="elsewhere"), None]
+
+    @app.schedule(every="1h", produces="never", group="g")
+    def nothing() -> None: ...
+
+    with app.test() as run:
+        run.advance("1h")
+        assert [each.value for each in run.records("many")] == [b"a", b"b"]
+        assert [each.key for each in run.records("many")] == [b"several", b"other"]
+        assert [each.value for each in run.records("elsewhere")] == [b"c"]
+        assert run.records("never") == []
+
+
+def test_a_function_that_fails_is_called_again_and_delays_no_other() -> None:
+    app = App()
+    calls: list[datetime] = []
+
+    @app.schedule(every="10m", produces="jobs", group="g")
+    def fails_twice(tick: datetime) -> str:
+        calls.append(tick)
+        if len(calls) <= 2:
+            raise ConnectionError("the bank is closed")
+        return "done"
+
+    @app.schedule(every="10m", produces="others", group="g")
+    def works() -> str:
+        return "done"
+
+    with app.test() as run:
+        run.advance("10m")
+        assert len(run.records("others")) == 1
+        run.advance("1m")
+        assert len(calls) == 3
+        assert len(set(calls)) == 1, "all for the same tick"
+        assert len(run.records("jobs")) == 1
+
+
+def test_what_can_not_be_a_schedule_is_refused() -> None:
+    app = App()
+
+    @app.schedule(every="1h", produces="jobs", group="g")
+    def job() -> None: ...
+
+    with pytest.raises(InvalidArgument, match="a schedule job exists"):
+        app.schedule(every="2h", produces="jobs", group="g")(job)
+    with pytest.raises(InvalidArgument, match="takes the time of the tick, or nothing"):
+        app.schedule(every="2h", produces="jobs", group="g", name="two")(lambda a, b: None)
+    for wrong in ({"produces": "", "group": "g"}, {"produces": "jobs", "group": ""}):
+        with pytest.raises(InvalidArgument, match="is the name of a"):
+            app.schedule(every="2h", name="other", **wrong)(job)
