@@ -14,8 +14,12 @@ from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.delays.delayed_topic import delayed_topic
 from barnabas.client.delays.mover import DelayedMover
 from barnabas.errors import BarnabasError
+from barnabas.wire.errors import ErrorCode
 
 _LOOK_S = 5.0
+_LOOK_DENIED_S = 60.0  # each time is a line in the log of a broker with access rules
+
+_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 Start = Callable[[Coroutine[Any, Any, None]], object]
 
@@ -49,11 +53,14 @@ class DelayedMovers:
         Brokers that can't be reached are asked again the next time.
         """
         while self._missing:
+            pause_s = _LOOK_S
             with suppress(BarnabasError):
                 found = await cluster.refresh(self._missing)
+                if {each.error_code for each in found.values()} == {_DENIED}:
+                    pause_s = _LOOK_DENIED_S
                 for name in [each for each in self._missing if not found[each].error_code]:
                     start(self._missing.pop(name).run())
             with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
+                async with asyncio.timeout(pause_s):
                     await self._wake.wait()
             self._wake.clear()
