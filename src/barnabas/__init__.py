@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from barnabas.client.admin.descriptions import GroupDescription, TopicDescription
     from barnabas.client.connect.cluster_metadata import TopicPartition
     from barnabas.client.producer.sent_record import Delivery, Sent
+    from barnabas.client.results.submitted_job import SubmittedJob
     from barnabas.client.share.queue_message import Acknowledgement, QueueMessage
     from barnabas.embedded.cluster import Cluster
     from barnabas.records.message import Message
@@ -43,6 +44,7 @@ __all__ = [
     "QueueMessage",
     "Sent",
     "SentTo",
+    "SubmittedJob",
     "Table",
     "TopicDescription",
     "TopicPartition",
@@ -74,6 +76,7 @@ _HOMES = {
     "QueueMessage": "barnabas.client.share.queue_message",
     "Sent": "barnabas.client.producer.sent_record",
     "SentTo": "barnabas.app.sent_to",
+    "SubmittedJob": "barnabas.client.results.submitted_job",
     "Table": "barnabas.sync.table",
     "TopicDescription": "barnabas.client.admin.descriptions",
     "TopicPartition": "barnabas.client.connect.cluster_metadata",

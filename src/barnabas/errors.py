@@ -34,6 +34,7 @@ __all__ = [
     "HandshakeFailed",
     "HostUnknown",
     "InvalidArgument",
+    "JobFailed",
     "LockLost",
     "NobodyListens",
     "NotAuthorized",
@@ -302,6 +303,16 @@ class ValidationFailed(BarnabasError, ValueError):
 
 class HandlerFailed(BarnabasError):
     """A record could not be handled, and there is no dead-letter topic: the handler has stopped."""
+
+
+class JobFailed(BarnabasError):
+    """A job that was submitted has no result: it was rejected, or became a dead letter."""
+
+    def __init__(self, job_id: str, reason: str) -> None:
+        """The id of the job, and the reason as its worker gave it."""
+        super().__init__(f"job {job_id} has failed: {reason}")
+        self.job_id = job_id
+        self.reason = reason
 
 
 class GiveUp(BarnabasError):

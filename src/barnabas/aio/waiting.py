@@ -43,11 +43,10 @@ class Client:
         """Let other tasks run, where nothing has to be waited for."""
         await asyncio.sleep(0)
 
-    async def _call(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call what the application has given, a function or a coroutine function."""
+    async def _call(self, callback: Callable[[T], object], argument: T) -> object:
+        """What the application has given, a function or a coroutine function, returns."""
         called = callback(argument)
-        if isinstance(called, Awaitable):
-            await called
+        return await called if isinstance(called, Awaitable) else called
 
     async def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""

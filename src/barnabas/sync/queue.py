@@ -3,7 +3,7 @@
 # Made from ../aio/queue.py by `make sync`: change it there.
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from time import monotonic
 from types import TracebackType
@@ -17,6 +17,7 @@ from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.delays.delayed_sends import DelayedSends, now_ms
 from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Sent
+from barnabas.client.results.submitted_job import SubmittedJob
 from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
 from barnabas.client.share.queue_message import QueueMessage
 from barnabas.client.share.queue_options import StartName, core_of, producer_of, topics_of
@@ -32,6 +33,7 @@ _PREFETCH_PER_WORKER = 2
 _log = logging.getLogger("barnabas.queue")
 
 Handler = Callable[[QueueMessage], object]
+SendJob = Callable[[Sequence[Header]], Coroutine[Any, Any, Sent]]
 
 
 class Queue(Client):
@@ -48,6 +50,7 @@ class Queue(Client):
       loop, its job is released, unless you have called `job.accept()`.
     - `job.release(delay=5)` delivers it again, `job.reject()` never.
     - `run(handler, concurrency=8)` handles several jobs at a time.
+    - `submit(value)` queues a job whose result can be waited for: what its handler returns.
 
     A lock lasts 30 s by default, and is renewed for `max_lock_renewal_s` while the worker is alive.
     A job may be delivered twice if a worker dies or a broker fails before it is accepted.
@@ -73,6 +76,8 @@ class Queue(Client):
         value: type[Any] | Format[Any] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
+        result: type[Any] | Format[Any] | None = None,
+        result_format: FormatName | Format | None = None,
         close_timeout_s: float = CLOSE_TIMEOUT_S,
         client_id: str = "barnabas",
         security: Mapping[str, SecurityValue] | None = None,
@@ -96,12 +101,15 @@ class Queue(Client):
           `InvalidArgument` is raised if it is not, and the limit can be read.
         - `key`, `value`: types of keys and values, such as a dataclass: `value=Mail`.
         - `key_format`, `value_format`: how keys and values are encoded and decoded, instead.
+        - `result`, `result_format`: the same for results of jobs; JSON by default.
         - `close_timeout_s`: how long closing waits for responses.
         - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         key_format = choose(key, key_format, "key")
         value_format = choose(value, value_format, "value")
+        if result is not None or result_format is None:
+            result_format = "json" if result is None else choose(result, "bytes", "result")
         names = topics_of(topics)
         self._topics = names
         self._encode_key = None if key_format == "bytes" else encoder(key_format, "key_format")
@@ -122,6 +130,7 @@ class Queue(Client):
             max_deliveries=max_deliveries,
             key_format=key_format,
             value_format=value_format,
+            result_format=result_format,
             close_timeout_s=close_timeout_s,
             client_id=client_id,
             security=security,
@@ -154,20 +163,60 @@ class Queue(Client):
         not before. Until then it is in the topic TOPIC.delayed, which is created with the first.
         Its timestamp is the time when it was moved to the topic.
         """
+        send = self._sender(value, key, timestamp_ms, delay, at)
+        return self._wait(send(headers))
+
+    def submit(
+        self,
+        value: Any,
+        key: Any = None,
+        *,
+        headers: Sequence[Header] = (),
+        delay: Duration | None = None,
+        at: datetime | None = None,
+    ) -> SubmittedJob:
+        """Queue a record whose result can be waited for: `queue.submit(4).result()`.
+
+        The result is what the handler of `run` returns, or `job.accept(result)`. It is stored in
+        the topic TOPIC.results, before the job is accepted, and expires after a day. With its `id`,
+        any process can wait for it: `submitted`.
+        """
+        send = self._sender(value, key, None, delay, at)
+        assert self._core.results is not None
+        return self._wait(self._core.results.submit(self._topic(), headers, send))
+
+    def submitted(self, job_id: str) -> SubmittedJob:
+        """A job that was submitted earlier, perhaps by another process, by its `id`."""
+        assert self._core.results is not None
+        return self._wait(self._core.results.submitted(self._topic(), job_id))
+
+    def _topic(self) -> str:
         if len(self._topics) != 1:
             raise InvalidArgument("this queue reads several topics: use a Producer to send")
+        return self._topics[0]
+
+    def _sender(
+        self,
+        value: Any,
+        key: Any,
+        timestamp_ms: int | None,
+        delay: Duration | None,
+        at: datetime | None,
+    ) -> SendJob:
+        """What sends a record with some headers, now or later."""
+        topic = self._topic()
         if self._encode_value is not None:
             value = self._encode_value(value)
         if self._encode_key is not None:
             key = self._encode_key(key)
         due_ms = due_ms_of(delay, at, now_ms())
-        if due_ms is not None:
-            if timestamp_ms is not None:
-                raise InvalidArgument("a delayed record has the timestamp of its delivery")
-            return self._wait(self._delays.send(self._topics[0], value, key, headers, due_ms))
-        return self._wait(
-            self._producer.send(self._topics[0], value, key, headers, None, timestamp_ms)
-        )
+        if due_ms is None:
+            return lambda headers: self._producer.send(
+                topic, value, key, headers, None, timestamp_ms
+            )
+        if timestamp_ms is not None:
+            raise InvalidArgument("a delayed record has the timestamp of its delivery")
+        return lambda headers: self._delays.send(topic, value, key, headers, due_ms)
 
     # -- jobs out ------------------------------------------------------------------------------
 
@@ -199,7 +248,8 @@ class Queue(Client):
 
             queue.run(handle, concurrency=8)
 
-        A job is accepted when its handler returns, unless the handler released or rejected it. If
+        A job is accepted when its handler returns, unless the handler released or rejected it. What
+        it returns is the result of a job that was submitted. If
         the handler raises, the error is logged, and the job is delivered again after
         `retry_delay_s` or becomes a dead letter. After Ctrl-C or SIGTERM, running jobs have
         `stop_timeout_s` to finish; after SIGTERM this returns as after `stop`, unless the program
@@ -240,15 +290,14 @@ class Queue(Client):
 
     def _handle(self, handler: Handler, message: QueueMessage) -> None:
         try:
-            self._call(handler, message)
+            result = self._call(handler, message)
+            self._core.finish(message, result)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises
             _log_failure(message, error)
             self._core.fail(message, error)
         except BaseException as error:  # interrupted or cancelled
             self._left(message, error)
             raise
-        else:
-            self._core.finish(message)
         self._breathe()
 
     def _next(self, timeout_s: float | None) -> QueueMessage | None:

@@ -50,12 +50,13 @@ class Client:
     def _breathe(self) -> None:
         """Threads need no help to let others run."""
 
-    def _call(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call what the application has given."""
+    def _call(self, callback: Callable[[T], object], argument: T) -> object:
+        """What the application has given returns."""
         called = callback(argument)
         if isinstance(called, Coroutine):
             called.close()
             raise TypeError(f"{callback!r} is not for a blocking client: it has to be awaited")
+        return called
 
     def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""

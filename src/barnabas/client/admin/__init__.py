@@ -3,6 +3,7 @@
 admin_core        the core of `Admin`
 topics            created, grown, emptied, deleted; their size on disk
 doubt             attempts that failed and may have been carried out
+companion_topic   TOPIC.delayed and others: as safe as their topic
 configs           of topics, brokers and groups
 brokers           those that are registered, live or not
 groups            groups of all types from outside: listed, described, deleted

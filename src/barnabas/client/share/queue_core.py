@@ -17,6 +17,8 @@ from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.consumer.new_topics import NewTopics
 from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
+from barnabas.client.results.job_results import JobResults
+from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
     PendingAcknowledgement,
@@ -69,6 +71,8 @@ class QueueCore:
         dead_letters: DeadLetters | None = None,
         producer: ProducerCore | None = None,
         movers: DelayedMovers | None = None,
+        results: JobResults | None = None,
+        result_sends: ResultSends | None = None,
     ) -> None:
         self.cluster = cluster
         self.group_id = group_id
@@ -88,6 +92,8 @@ class QueueCore:
         self._dead_letters = dead_letters
         self._producer = producer
         self._movers = movers
+        self.results = results
+        """Of jobs that are submitted here."""
         self._monotonic = cluster.environment.monotonic
         self._buffer: deque[QueueMessage] = deque()
         self._waiting = 0
@@ -101,7 +107,7 @@ class QueueCore:
         self._assignment = ShareAssignment(cluster, topics, self._place)
         self._member = ShareMember(cluster, group_id, topics, self._assign)
         self._settlement = Settlement(
-            self, self._tasks, self._monotonic, self.retries, dead_letters
+            self, self._tasks, self._monotonic, self.retries, dead_letters, result_sends
         )
         self._locks = LockUpkeep(
             self.held, self.pending, self._sessions, self._settlement, self._monotonic
@@ -132,9 +138,9 @@ class QueueCore:
             return message
         return None
 
-    def finish(self, message: QueueMessage) -> None:
+    def finish(self, message: QueueMessage, result: object = None) -> None:
         """The application is done with it: accept it, unless it has done something else."""
-        self._settlement.finish(message)
+        self._settlement.finish(message, result)
 
     def fail(self, message: QueueMessage, error: BaseException) -> None:
         """Its handler has failed: let it come again later, or be a dead letter."""
@@ -404,6 +410,8 @@ class QueueCore:
             self._settlement.is_closed = True
             await self._tasks.close()
             self._settlement.close()
+            if self.results is not None:
+                await self.results.close()
             await self._member.leave()
             try:
                 await self.cluster.close()

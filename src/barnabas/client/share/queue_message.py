@@ -27,6 +27,7 @@ if TYPE_CHECKING:
             *,
             delay_s: float = 0,
             reason: str | None = None,
+            result: object = None,
         ) -> "Acknowledgement": ...
 
 
@@ -160,9 +161,12 @@ class QueueMessage:
         """Whether it was accepted, released or rejected."""
         return not self._open
 
-    def accept(self) -> Acknowledgement:
-        """The record is done: it is never delivered again."""
-        return self._settle(AcknowledgeType.ACCEPT)
+    def accept(self, result: Any = None) -> Acknowledgement:
+        """The record is done: it is never delivered again.
+
+        If its result was asked for, with `submit`, it is stored first.
+        """
+        return self._settle(AcknowledgeType.ACCEPT, result=result)
 
     def release(self, delay: float = 0) -> Acknowledgement:
         """Deliver the record again, to any worker, after `delay` seconds.
@@ -200,11 +204,16 @@ class QueueMessage:
         return True
 
     def _settle(
-        self, kind: AcknowledgeType, *, delay_s: float = 0, reason: str | None = None
+        self,
+        kind: AcknowledgeType,
+        *,
+        delay_s: float = 0,
+        reason: str | None = None,
+        result: object = None,
     ) -> Acknowledgement:
         if not self._open:
             raise self._settled_already()
-        return self._core.settle(self, kind, delay_s=delay_s, reason=reason)
+        return self._core.settle(self, kind, delay_s=delay_s, reason=reason, result=result)
 
     def _settled_already(self) -> InvalidArgument:
         return InvalidArgument(

@@ -11,13 +11,15 @@ from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.record_producer import RecordProducer
+from barnabas.client.results.job_results import JobResults
+from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.dead_letters import DeadLetters
 from barnabas.client.share.group_settings import ISOLATION, START
 from barnabas.client.share.queue_core import QueueCore
 from barnabas.client.share.retry_policy import RetryPolicy
 from barnabas.client.share.settlement import MAX_DELAY_S
 from barnabas.errors import InvalidArgument
-from barnabas.formats import BYTES, Format, FormatName, decoder, format_of
+from barnabas.formats import BYTES, Format, FormatName, decoder, encoder, format_of
 
 StartName: TypeAlias = Literal["earliest", "latest"]
 
@@ -57,6 +59,7 @@ def core_of(
     max_deliveries: int,
     key_format: FormatName | Format,
     value_format: FormatName | Format,
+    result_format: FormatName | Format,
     close_timeout_s: float,
     client_id: str,
     security: Mapping[str, SecurityValue] | None,
@@ -87,6 +90,8 @@ def core_of(
         dead_letters=None if dead_letters is None else DeadLetters(dead_letters, producer, cluster),
         producer=producer,
         movers=DelayedMovers(bootstrap_servers, topics, client_id=client_id, security=security),
+        results=JobResults(cluster, decoder(result_format, "result_format")),
+        result_sends=ResultSends(cluster, producer, encoder(result_format, "result_format")),
     )
     core.close_timeout_s = close_timeout_s
     core.decode_key = _decoder(key_format, "key_format")

@@ -12,6 +12,9 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
+from barnabas.client.results.job_ids import job_id_of
+from barnabas.client.results.result_record import JobResult
+from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
     PendingAcknowledgement,
@@ -27,6 +30,8 @@ from barnabas.client.share.share_session import SharePartition
 from barnabas.errors import BarnabasError, BrokerError, ClientClosed, InvalidArgument, LockLost
 
 MAX_DELAY_S = 900.0
+
+_FINAL = (AcknowledgeType.ACCEPT, AcknowledgeType.REJECT)
 
 _log = logging.getLogger("barnabas.client")
 
@@ -52,6 +57,7 @@ class _Command(NamedTuple):
     delay_s: float
     reason: str | None
     answer: Acknowledgement
+    result: bytes | None
 
 
 class Settlement:
@@ -64,6 +70,7 @@ class Settlement:
         monotonic: Callable[[], float],
         retries: RetryPolicy,
         dead_letters: DeadLetters | None,
+        results: ResultSends | None,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._owner = owner
@@ -71,6 +78,7 @@ class Settlement:
         self._monotonic = monotonic
         self._retries = retries
         self._dead_letters = dead_letters
+        self._results = results
         self._commands: deque[_Command] = deque()
         self._is_draining = False
         self.is_closed = False
@@ -86,6 +94,8 @@ class Settlement:
         *,
         delay_s: float = 0,
         reason: str | None = None,
+        result: object = None,
+        encoded: bytes | None = None,
     ) -> Acknowledgement:
         """Acknowledge a record, and return what its answer can be waited for with."""
         if not 0 <= delay_s <= MAX_DELAY_S:
@@ -95,9 +105,11 @@ class Settlement:
                 "of delayed delivery"
             )
         answer = Acknowledgement()
+        if result is not None:
+            encoded = self._encoded(message, result)
         if kind is not AcknowledgeType.RENEW and not message.close_once():
             raise InvalidArgument(f"{message!r} was accepted, released or rejected already")
-        self._commands.append(_Command(message, kind, delay_s, reason, answer))
+        self._commands.append(_Command(message, kind, delay_s, reason, answer, encoded))
         if not self._is_draining:
             self._is_draining = True
             try:
@@ -107,11 +119,18 @@ class Settlement:
                 answer.finish(ClientClosed("the queue is closed, and has released its records"))
         return answer
 
-    def finish(self, message: QueueMessage) -> None:
+    def finish(self, message: QueueMessage, result: object = None) -> None:
         """The application is done with it: accept it, unless it has done something else."""
         if not message.is_settled:
+            encoded = self._encoded(message, result)  # raises what the application has to know
             with suppress(InvalidArgument):  # settled by another thread
-                self.settle(message, AcknowledgeType.ACCEPT)
+                self.settle(message, AcknowledgeType.ACCEPT, encoded=encoded)
+
+    def _encoded(self, message: QueueMessage, result: object) -> bytes | None:
+        """Nobody asks for what most handlers return, which is of any type."""
+        if result is None or self._results is None or job_id_of(message.headers) is None:
+            return None
+        return self._results.encode(result)
 
     def fail(self, message: QueueMessage, error: BaseException) -> None:
         """Its handler has failed: let it come again later, or be a dead letter."""
@@ -154,7 +173,7 @@ class Settlement:
         await asyncio.gather(*waiting, return_exceptions=True)
 
     def _carry_out(self, command: _Command) -> None:
-        message, kind, delay_s, reason, answer = command
+        message, kind, delay_s, reason, answer, result = command
         letters = self._dead_letters
         is_last = message.delivery_count >= self._retries.max_deliveries
         if self.is_closed:
@@ -172,6 +191,10 @@ class Settlement:
             self._owner.held.delay(message)
             assert self.loop is not None
             self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
+        elif self._results is not None and kind in _FINAL and job_id_of(message.headers):
+            message.renew_until = float("inf")
+            error = None if kind is AcknowledgeType.ACCEPT else reason or "rejected"
+            self._tasks.start(self._conclude(message, kind, JobResult(result, error), answer))
         else:
             self.acknowledge(message, kind, answer)
 
@@ -193,10 +216,31 @@ class Settlement:
         kind = AcknowledgeType.REJECT
         try:
             await letters.store(message, self._owner.group_id, reason)
+            await self._store_result(message, JobResult(error=reason))
         except BarnabasError as error:
             _log.warning("the dead letter of %r was not stored: %s", message, error)
             kind = AcknowledgeType.RELEASE
         self.acknowledge(message, kind, answer)
+
+    async def _conclude(
+        self,
+        message: QueueMessage,
+        kind: AcknowledgeType,
+        result: JobResult,
+        answer: Acknowledgement,
+    ) -> None:
+        """Store the result, then acknowledge; if it has to wait for that, do the job again."""
+        try:
+            await self._store_result(message, result)
+        except BarnabasError as error:
+            _log.warning("the result of %r was not stored: %s", message, error)
+            kind = AcknowledgeType.RELEASE
+        self.acknowledge(message, kind, answer)
+
+    async def _store_result(self, message: QueueMessage, result: JobResult) -> None:
+        job_id = job_id_of(message.headers)
+        if self._results is not None and job_id is not None:
+            await self._results.store(message.topic, job_id, result)
 
     def close(self) -> None:
         """Whoever still waits is told that nothing is sent any more."""

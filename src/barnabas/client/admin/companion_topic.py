@@ -1,0 +1,56 @@
+"""Topics that stand beside a topic and are as safe as it: TOPIC.delayed, TOPIC.results."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from barnabas.client.admin.configs import ResourceType, describe_configs
+from barnabas.client.admin.topics import create_topic
+from barnabas.client.connect.broker_errors import check
+from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.connect.cluster_metadata import TopicMetadata
+from barnabas.errors import NotAuthorized, TopicExists
+from barnabas.wire.errors import ErrorCode
+
+_INHERITED = ("min.insync.replicas", "max.message.bytes")
+"""As safe as the topic, and with room for what it has room for."""
+
+
+async def ensure_companion(
+    cluster: ClusterClient,
+    topic: str,
+    name: str,
+    *,
+    partitions: Callable[[TopicMetadata], int],
+    configs: Mapping[str, str],
+    needs: str,
+) -> TopicMetadata | None:
+    """Create the companion of a topic; what there is already is returned.
+
+    A broker may create the topic itself first, as for any record that is sent.
+    """
+    source = await cluster.retrying(lambda: cluster.topic(topic, auto_create=True))
+    found = await cluster.retrying(lambda: cluster.refresh([name]))
+    if found[name].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        check(found[name].error_code, f"topic {name}", needs=needs)
+        return found[name]
+    with suppress(TopicExists):  # another client was faster
+        await create_topic(
+            cluster,
+            name,
+            partitions=partitions(source),
+            replication_factor=min(len(each.replicas) for each in source.partitions),
+            configs={**configs, **await _inherited(cluster, topic)},
+        )
+    return None
+
+
+async def _inherited(cluster: ClusterClient, topic: str) -> dict[str, str]:
+    refused: dict[str, NotAuthorized] = {}
+    described = await describe_configs(
+        cluster, ResourceType.TOPIC, [topic], keys=_INHERITED, refused=refused
+    )
+    return {
+        each.name: each.value
+        for each in described.get(topic, ())
+        if each.is_own and each.value is not None
+    }

@@ -1,0 +1,241 @@
+"""Results of jobs, in both faces: each submitter gets its own, whoever is killed."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+import barnabas
+from barnabas import QueueMessage
+from barnabas.client.results.job_ids import JOB_ID_HEADER
+from barnabas.errors import ClientClosed, InvalidArgument, JobFailed, UnknownTopic
+from tests.api.faces import Face
+from tests.api.queues.conftest import Jobs
+from tests.support.wait import LIMIT_S, wait_until
+
+WORKER = """
+import sys, time
+import barnabas
+
+servers, topic, name = sys.argv[1:]
+
+def handle(job):
+    if name == "stuck":
+        print(job.value, flush=True)
+        time.sleep(1000)
+    return name
+
+with barnabas.Queue(servers, topic, group=topic, value_format="int") as queue:
+    queue.run(handle)
+"""
+
+
+@contextmanager
+def worker(
+    servers: str, topic: str, handler: Callable[[QueueMessage], object], **options: Any
+) -> Iterator[barnabas.Queue]:
+    """Handles jobs in a thread."""
+    options = {"value_format": "int", **options}
+    with barnabas.Queue(servers, topic, group=topic, **options) as queue:
+        thread = threading.Thread(target=queue.run, args=[handler])
+        thread.start()
+        try:
+            yield queue
+        finally:
+            queue.stop()
+            thread.join()
+
+
+def double(job: QueueMessage) -> int:
+    return 2 * int(job.value)
+
+
+def test_each_job_has_its_own_result(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0, partitions=3)
+    with (
+        worker(queue_servers, topic, double),
+        face.queue(queue_servers, topic, group=topic, value_format="int") as queue,
+        barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as other,
+    ):
+        mine = [queue.submit(number) for number in range(20)]
+        others = [other.submit(number) for number in range(100, 120)]
+        assert [each.result(LIMIT_S) for each in mine] == [2 * n for n in range(20)]
+        assert [each.result(LIMIT_S) for each in others] == [2 * n for n in range(100, 120)]
+        assert mine[0].done()
+        assert mine[0].exception() is None
+
+
+def test_results_are_awaited(queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+
+    async def run() -> None:
+        async with barnabas.aio.Queue(
+            queue_servers, topic, group=topic, value_format="int"
+        ) as queue:
+            first, second = [await queue.submit(number) for number in (4, 5)]
+            async with asyncio.timeout(LIMIT_S):
+                assert await asyncio.gather(first, second) == [8, 10]
+                assert await first == 8, "as often as somebody asks"
+
+    with worker(queue_servers, topic, double):
+        asyncio.run(run())
+
+
+@dataclass
+class Receipt:
+    number: int
+    paid: bool
+
+
+def test_results_have_a_type(queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+
+    def pay(job: QueueMessage) -> object:
+        return Receipt(job.value, paid=True) if job.value else "nothing to pay"
+
+    options = {"result": Receipt, "max_deliveries": 1, "dead_letters": f"{topic}-dead"}
+    with (
+        worker(queue_servers, topic, pay, **options),
+        barnabas.Queue(
+            queue_servers, topic, group=topic, value_format="int", result=Receipt
+        ) as queue,
+    ):
+        assert queue.submit(7).result(LIMIT_S) == Receipt(7, paid=True)
+        with pytest.raises(JobFailed, match="Receipt"):  # what returns something else has failed
+            queue.submit(0).result(LIMIT_S)
+
+
+def test_who_takes_jobs_one_by_one_accepts_with_a_result(
+    face: Face, queue_servers: str, jobs: Jobs
+) -> None:
+    topic = jobs(0)
+    with face.queue(queue_servers, topic, group=topic, value_format="int") as queue:
+        submitted = [queue.submit(number) for number in range(3)]
+        with pytest.raises(TimeoutError, match=f"job {submitted[0].id} has no result after 0.1 s"):
+            submitted[0].result(0.1)
+        taken = [queue.get(LIMIT_S) for _ in range(3)]
+        taken[0].accept(result={"was": taken[0].value})
+        taken[1].accept()
+        taken[2].reject("a bad number")
+        assert submitted[0].result(LIMIT_S) == {"was": 0}
+        assert submitted[1].result(LIMIT_S) is None
+        with pytest.raises(JobFailed, match="has failed: a bad number") as caught:
+            submitted[2].result(LIMIT_S)
+        assert (caught.value.job_id, caught.value.reason) == (submitted[2].id, "a bad number")
+
+
+def test_a_dead_letter_is_told(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+
+    def fail(job: QueueMessage) -> None:
+        raise ConnectionError(f"the bank is closed for {job.value}")
+
+    with (
+        worker(queue_servers, topic, fail, dead_letters=f"{topic}-dead", max_deliveries=2),
+        face.queue(queue_servers, topic, group=topic, value_format="int") as queue,
+    ):
+        failed = queue.submit(3)
+        assert "ConnectionError: the bank is closed for 3" in str(failed.exception(LIMIT_S))
+
+
+def test_an_id_finds_the_result_from_anywhere(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0, partitions=3)
+    with worker(queue_servers, topic, double):
+        with barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue:
+            before = [queue.submit(number) for number in range(10)]
+            for each in before:
+                each.result(LIMIT_S)
+        with face.queue(queue_servers, topic, group=topic, value_format="int") as queue:
+            again = [queue.submitted(each.id) for each in before]
+            assert [each.result(LIMIT_S) for each in again] == [2 * n for n in range(10)]
+    with (
+        barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as submitter,
+        face.queue(queue_servers, topic, group=topic, value_format="int") as queue,
+    ):
+        waited = queue.submitted(submitter.submit(21).id)  # nobody has taken it yet
+        with worker(queue_servers, topic, double):
+            assert waited.result(LIMIT_S) == 42
+
+
+def test_jobs_for_later_have_results(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+    with (
+        worker(queue_servers, topic, double),
+        face.queue(queue_servers, topic, group=topic, value_format="int") as queue,
+    ):
+        assert queue.submit(6, delay="200ms").result(LIMIT_S) == 12
+
+
+def test_jobs_from_elsewhere_are_done_though_nobody_can_be_told(
+    queue_servers: str, jobs: Jobs
+) -> None:
+    topic = jobs(0)
+    done: list[int] = []
+    with worker(queue_servers, topic, lambda job: done.append(job.value)) as queue:
+        for number, said in enumerate((b"0" * 32, b"no id", b"")):
+            queue.put(number, headers=[(JOB_ID_HEADER, said)])
+        wait_until(lambda: sorted(done) == [0, 1, 2])
+    with barnabas.Admin(queue_servers) as admin:
+        assert f"{topic}.results" not in admin.topics()
+
+
+def test_a_result_that_is_too_large_is_told(queue_servers: str) -> None:
+    topic = f"jobs-{uuid4().hex[:8]}"
+    with barnabas.Admin(queue_servers) as admin:
+        admin.create_topic(topic, configs={"max.message.bytes": 2_000})
+    with (
+        worker(queue_servers, topic, lambda job: "x" * job.value),
+        barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue,
+    ):
+        assert queue.submit(1_000).result(LIMIT_S) == "x" * 1_000
+        failed = queue.submit(5_000).exception(LIMIT_S)
+        assert "it is done, but its result can't be stored" in str(failed)
+
+
+def test_what_cannot_be_asked_is_said(face: Face, queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+    with face.queue(queue_servers, topic, group=topic, value_format="int") as queue:
+        with pytest.raises(InvalidArgument, match="'x' is no id of a job"):
+            queue.submitted("x")
+        with pytest.raises(UnknownTopic, match=f"{topic}.results"):
+            queue.submitted("0" * 32)
+        waiting = queue.submit(1)
+    with pytest.raises(ClientClosed, match="closed before the job had a result"):
+        waiting.result(LIMIT_S)
+    with (
+        face.queue(queue_servers, [topic, "other"], group=topic) as queue,
+        pytest.raises(InvalidArgument, match="several topics"),
+    ):
+        queue.submit(b"1")
+
+
+def test_the_result_of_a_job_whose_worker_was_killed(queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+
+    def start(name: str) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-c", WORKER, queue_servers, topic, name]
+        return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+    with barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue:
+        submitted = queue.submit(5)
+        stuck = start("stuck")
+        try:
+            assert stuck.stdout is not None
+            assert stuck.stdout.readline() == b"5\n"
+        finally:
+            stuck.send_signal(signal.SIGKILL)
+            stuck.communicate()
+        healthy = start("healthy")
+        try:
+            assert submitted.result(LIMIT_S) == "healthy"
+        finally:
+            healthy.terminate()
+            healthy.communicate()
