@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from barnabas import aio
+from barnabas.app.outgoing import ReturnedFormat
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
 from barnabas.app.runners.delayed_records import DelayedRecords
 from barnabas.client.admin.transactions import fence_abandoned
@@ -77,6 +78,7 @@ class ClusterConnections:
             group=group,
             start=start or "earliest",
             prefetch=prefetch,
+            result_format=ReturnedFormat(),
             client_id=self.client_id,
             security=self.security,
         )

@@ -18,10 +18,10 @@ class MemoryJob:
         self.record = record
         self.delivery_count = delivery_count
 
-    def accept(self) -> None:
+    def accept(self, _result: Any = None) -> None:
         self._jobs.accepted.append(self.record)
 
-    def reject(self) -> None:
+    def reject(self, _reason: str | None = None) -> None:
         self._jobs.rejected.append(self.record)
 
     def release(self, delay: float = 0) -> None:

@@ -78,4 +78,20 @@ def encode_anything(value: Any) -> bytes | None:
     return chosen(value)
 
 
+class ReturnedFormat:
+    """JSON of what a handler returned, for who waits for the result of a job; bytes as they are."""
+
+    def encode(self, value: Any) -> bytes:
+        """By the type that it has."""
+        if isinstance(value, str | bool | int | float):
+            from barnabas.formats import JSON
+
+            return JSON.encode(value)
+        return encode_anything(value) or b""
+
+    def decode(self, data: bytes) -> Any:
+        """Handlers ask for no results."""
+        raise NotImplementedError
+
+
 _known: dict[type, Callable[[Any], bytes | None]] = {}

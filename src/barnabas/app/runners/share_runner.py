@@ -1,6 +1,7 @@
 """Runs a handler over a share group: any worker gets any record, and each is acknowledged alone.
 
-    the function returns    its results are stored, and the record is accepted
+    the function returns    its results are stored, and the record is accepted; who has submitted it
+                            gets what was returned, if that is sent nowhere else
     it raises               released, to be delivered again after a pause, `retries` times at most
     after that              a dead letter and rejected; or as `on_failure` says
 
@@ -14,9 +15,9 @@ dead letters it may be dropped, so it is handled.
 import asyncio
 from datetime import datetime
 
-from barnabas.app.attempts import FOR_GOOD, Attempts
+from barnabas.app.attempts import FOR_GOOD, Attempts, confirmed
 from barnabas.app.handler import Handler
-from barnabas.app.letters import Original
+from barnabas.app.letters import Original, reason_of
 from barnabas.app.ports import Job, Jobs
 from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.undelivered import SinkFailed
@@ -121,7 +122,9 @@ class ShareRunner:
             await self._end(job, previous, died)
             return
         try:
-            await self._attempts.deliver(job.record)
+            result = await self._attempts.attempt(job.record)
+            await confirmed(await self._attempts.send(self._attempts.encoded(result, job.record)))
+            job.accept(result if self._handler.results is None else None)
         except SinkFailed as failed:
             job.release()
             raise failed.error from failed
@@ -132,7 +135,6 @@ class ShareRunner:
             job.release()
             raise
         else:
-            job.accept()
             self._statistics.handled += 1
 
     async def _failed(self, job: Job, original: Original, error: Exception) -> None:
@@ -159,5 +161,5 @@ class ShareRunner:
         except BaseException:
             job.release()
             raise
-        job.reject()
+        job.reject(reason_of(error))
         self._statistics.handled += 1
