@@ -197,13 +197,13 @@ def test_a_result_that_is_too_large_is_told(queue_servers: str) -> None:
     ):
         assert queue.submit(1_000).result(LIMIT_S) == "x" * 1_000
         failed = queue.submit(5_000).exception(LIMIT_S)
-        assert "it is done, but its result can't be stored" in str(failed)
+        assert "the job is done, but its result could not be stored" in str(failed)
 
 
 def test_what_cannot_be_asked_is_said(face: Face, queue_servers: str, jobs: Jobs) -> None:
     topic = jobs(0)
     with face.queue(queue_servers, topic, group=topic, value_format="int") as queue:
-        with pytest.raises(InvalidArgument, match="'x' is no id of a job"):
+        with pytest.raises(InvalidArgument, match="'x' is not a job id"):
             queue.submitted("x")
         with pytest.raises(UnknownTopic, match=f"{topic}.results"):
             queue.submitted("0" * 32)

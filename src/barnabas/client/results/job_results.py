@@ -1,4 +1,4 @@
-"""Submits jobs, and tells their submitters the results.
+"""Submits jobs, and gives their submitters the results.
 
 The first job of a topic chooses one partition of its results, at random. All of this client's jobs
 have ids whose results go there, and it reads that partition from where it ended before the first
@@ -69,7 +69,7 @@ class JobResults:
         """A job that was submitted earlier, perhaps by another process."""
         if not is_job_id(job_id.encode()):
             raise InvalidArgument(
-                f"{job_id!r} is no id of a job: it is the `id` of what submit returns"
+                f"{job_id!r} is not a job id: use the `id` of what submit() returned"
             )
         known = self._waiting.get(job_id)
         if known is not None:

@@ -31,10 +31,10 @@ class ResultSends:
         self._missing: dict[str, float] = {}  # and when they were asked for
 
     async def store(self, topic: str, job_id: bytes, result: JobResult) -> None:
-        """Have it stored by all replicas in sync. Raises what passes if the job is done again.
+        """Store it on all in-sync replicas. Raises errors that may pass: then the job is repeated.
 
-        A result that can't be stored at all is no reason to do the job again: its submitter is told
-        so if possible.
+        If a result can never be stored, the job is not repeated; its submitter gets the reason, if
+        that can be stored.
         """
         name = results_topic(topic)
         try:
@@ -43,9 +43,11 @@ class ResultSends:
         except BarnabasError as error:
             if consequence_of(error) is Consequence.WAITS:
                 raise
-            _log.warning("the result of job %s was not stored: %s", job_id.decode(), error)
+            _log.warning("the result of job %s is not stored: %s", job_id.decode(), error)
             if result.error is None:
-                said = JobResult(error=f"it is done, but its result can't be stored: {error}")
+                said = JobResult(
+                    error=f"the job is done, but its result could not be stored: {error}"
+                )
                 await self.store(topic, job_id, said)
 
     async def _send(self, name: str, job_id: bytes, result: JobResult) -> None:
@@ -53,7 +55,7 @@ class ResultSends:
         await sent
 
     async def _exists(self, name: str) -> bool:
-        """A job may come from elsewhere, with its headers: then nobody waits here."""
+        """Jobs copied from another topic keep their headers, but have no submitter here."""
         if name in self._known:
             return True
         now = self._cluster.environment.monotonic()
@@ -62,7 +64,7 @@ class ResultSends:
         found = await self._cluster.retrying(lambda: self._cluster.refresh([name]))
         if found[name].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._missing[name] = now + _ASK_AGAIN_S
-            _log.warning("jobs ask for results, but there is no topic %s for them", name)
+            _log.warning("jobs request results, but topic %s does not exist", name)
             return False
         self._known.add(name)
         return True
