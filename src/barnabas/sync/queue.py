@@ -17,6 +17,7 @@ from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.delays.delayed_sends import DelayedSends, now_ms
 from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Sent
+from barnabas.client.results.job_ids import reply_of
 from barnabas.client.results.submitted_job import SubmittedJob
 from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
 from barnabas.client.share.queue_message import QueueMessage
@@ -153,6 +154,7 @@ class Queue(Client):
         timestamp_ms: int | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
+        continues: QueueMessage | None = None,
     ) -> Sent:
         """Queue a record for the topic, and return an object to wait for its delivery.
 
@@ -162,9 +164,17 @@ class Queue(Client):
         With a `delay`, such as "10m", a timedelta or seconds, or at a time, workers get it then and
         not before. Until then it is in the topic TOPIC.delayed, which is created with the first.
         Its timestamp is the time when it was moved to the topic.
+
+        With `continues`, it is the next step of a job: that one is accepted when this one is
+        stored, and its submitter gets the result of this one.
         """
         send = self._sender(value, key, timestamp_ms, delay, at)
-        return self._wait(send(headers))
+        if continues is None:
+            return self._wait(send(headers))
+        reply = reply_of(continues.headers)
+        sent = self._wait(send([*headers, *(reply.headers if reply else ())]))
+        continues.continued_by = sent
+        return sent
 
     def submit(
         self,

@@ -15,7 +15,7 @@ import pytest
 
 import barnabas
 from barnabas import QueueMessage
-from barnabas.client.results.job_ids import JOB_ID_HEADER
+from barnabas.client.results.job_ids import JOB_ID_HEADER, RESULTS_HEADER
 from barnabas.errors import ClientClosed, InvalidArgument, JobFailed, UnknownTopic
 from tests.api.faces import Face
 from tests.api.queues.conftest import Jobs
@@ -174,17 +174,62 @@ def test_jobs_for_later_have_results(face: Face, queue_servers: str, jobs: Jobs)
         assert queue.submit(6, delay="200ms").result(LIMIT_S) == 12
 
 
+def test_a_job_of_several_steps_has_the_result_of_the_last(
+    face: Face, queue_servers: str, jobs: Jobs
+) -> None:
+    first, second = jobs(0), jobs(0)
+    with barnabas.Queue(queue_servers, second, group=second, value_format="int") as next_step:
+
+        def begin(job: QueueMessage) -> str:
+            next_step.put(job.value + 1, continues=job)
+            return "not the result"
+
+        with (
+            worker(queue_servers, first, begin),
+            worker(queue_servers, second, double),
+            face.queue(queue_servers, first, group=first, value_format="int") as queue,
+        ):
+            submitted = [queue.submit(number) for number in range(5)]
+            assert [each.result(LIMIT_S) for each in submitted] == [2, 4, 6, 8, 10]
+    with barnabas.Admin(queue_servers) as admin:
+        assert f"{second}.results" not in admin.topics()
+
+
+def test_a_step_is_accepted_when_the_next_one_is_stored(queue_servers: str, jobs: Jobs) -> None:
+    first, second = jobs(0), jobs(0)
+    with (
+        barnabas.Queue(queue_servers, first, group=first, value_format="int") as queue,
+        barnabas.Queue(queue_servers, second, group=second) as next_step,
+    ):
+        queue.put(1)
+        job = queue.get(LIMIT_S)
+        assert job is not None
+        next_step.put(b"x" * 10_000_000, continues=job)  # which the broker refuses
+        job.accept().result(LIMIT_S)
+        again = queue.get(LIMIT_S)
+        assert again is not None
+        assert (again.value, again.delivery_count) == (1, 2)
+        next_step.put(b"small", continues=again)
+        again.accept().result(LIMIT_S)
+        found = next_step.get(LIMIT_S)
+        assert found is not None
+        assert found.value == b"small"
+
+
 def test_jobs_from_elsewhere_are_done_though_nobody_can_be_told(
     queue_servers: str, jobs: Jobs
 ) -> None:
     topic = jobs(0)
     done: list[int] = []
     with worker(queue_servers, topic, lambda job: done.append(job.value)) as queue:
-        for number, said in enumerate((b"0" * 32, b"no id", b"")):
-            queue.put(number, headers=[(JOB_ID_HEADER, said)])
-        wait_until(lambda: sorted(done) == [0, 1, 2])
+        gone = f"{topic}.results".encode()
+        for number, (job_id, reply_to) in enumerate(
+            [(b"0" * 32, gone), (b"no id", gone), (b"", b""), (b"0" * 32, b"secrets")]
+        ):
+            queue.put(number, headers=[(JOB_ID_HEADER, job_id), (RESULTS_HEADER, reply_to)])
+        wait_until(lambda: sorted(done) == [0, 1, 2, 3])
     with barnabas.Admin(queue_servers) as admin:
-        assert f"{topic}.results" not in admin.topics()
+        assert not {f"{topic}.results", "secrets"} & admin.topics().keys()
 
 
 def test_a_result_that_is_too_large_is_told(queue_servers: str) -> None:

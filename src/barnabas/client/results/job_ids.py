@@ -1,20 +1,26 @@
-"""The id of a job whose result is asked for: 12 hexadecimal digits of the time, 20 random ones.
+"""The headers of a job whose result is wanted: its id, and the topic of its result.
 
-    019a9c1fd2b47f3c9a1e5b2d4c68e0f1
+    job.id         019a9c1fd2b47f3c9a1e5b2d4c68e0f1
+    job.results    pictures.results
 
-It is the key of the result. So any producer in any language puts the result into the same
-partition, and whoever has the id knows which one, and since when to look. A client asks for ids of
-one partition, so it has one partition to read.
+An id has 12 hexadecimal digits of the time, and 20 random ones. It is the key of the result, so any
+producer in any language puts the result into the same partition, and anyone with the id knows which
+one, and since when to look. A client makes ids of one partition, so it has one partition to read.
 """
 
 import re
+from collections.abc import Iterable
 from secrets import token_hex
+from typing import NamedTuple
 
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
 
 JOB_ID_HEADER = "job.id"
+RESULTS_HEADER = "job.results"
+SUFFIX = ".results"
 
+_HEADERS = (JOB_ID_HEADER, RESULTS_HEADER)
 _ID = re.compile(rb"[0-9a-f]{32}\Z")
 
 
@@ -36,9 +42,21 @@ def submitted_ms_of(job_id: str) -> int:
     return int(job_id[:12], 16)
 
 
-def job_id_of(headers: "tuple[Header, ...] | list[Header]") -> bytes | None:
-    """The id of a job that somebody may wait for."""
-    for name, value in headers:
-        if name == JOB_ID_HEADER:
-            return value if value is not None and is_job_id(value) else None
-    return None
+class Reply(NamedTuple):
+    """Where the result of a job goes."""
+
+    topic: str
+    job_id: bytes
+
+    @property
+    def headers(self) -> list[Header]:
+        """Of a job, so that its result goes there."""
+        return [(JOB_ID_HEADER, self.job_id), (RESULTS_HEADER, self.topic.encode())]
+
+
+def reply_of(headers: Iterable[Header]) -> Reply | None:
+    """None if no result is wanted. Results go to topics of results and nowhere else."""
+    found = {name: value or b"" for name, value in headers if name in _HEADERS}
+    job_id = found.get(JOB_ID_HEADER, b"")
+    topic = found.get(RESULTS_HEADER, b"").decode("utf-8", "replace")
+    return Reply(topic, job_id) if is_job_id(job_id) and topic.endswith(SUFFIX) else None

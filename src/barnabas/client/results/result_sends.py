@@ -7,8 +7,8 @@ from typing import Any
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.producer.producer_core import ProducerCore
+from barnabas.client.results.job_ids import Reply
 from barnabas.client.results.result_record import JobResult
-from barnabas.client.results.results_topic import results_topic
 from barnabas.errors import BarnabasError
 from barnabas.wire.errors import ErrorCode
 
@@ -30,28 +30,27 @@ class ResultSends:
         self._known: set[str] = set()
         self._missing: dict[str, float] = {}  # and when they were asked for
 
-    async def store(self, topic: str, job_id: bytes, result: JobResult) -> None:
+    async def store(self, reply: Reply, result: JobResult) -> None:
         """Store it on all in-sync replicas. Raises errors that may pass: then the job is repeated.
 
         If a result can never be stored, the job is not repeated; its submitter gets the reason, if
         that can be stored.
         """
-        name = results_topic(topic)
         try:
-            if await self._exists(name):
-                await self._send(name, job_id, result)
+            if await self._exists(reply.topic):
+                await self._send(reply, result)
         except BarnabasError as error:
             if consequence_of(error) is Consequence.WAITS:
                 raise
-            _log.warning("the result of job %s is not stored: %s", job_id.decode(), error)
+            _log.warning("the result of job %s is not stored: %s", reply.job_id.decode(), error)
             if result.error is None:
-                said = JobResult(
-                    error=f"the job is done, but its result could not be stored: {error}"
-                )
-                await self.store(topic, job_id, said)
+                said = f"the job is done, but its result could not be stored: {error}"
+                await self.store(reply, JobResult(error=said))
 
-    async def _send(self, name: str, job_id: bytes, result: JobResult) -> None:
-        sent = await self._producer.send(name, result.value, job_id, result.headers, None, None)
+    async def _send(self, reply: Reply, result: JobResult) -> None:
+        sent = await self._producer.send(
+            reply.topic, result.value, reply.job_id, result.headers, None, None
+        )
         await sent
 
     async def _exists(self, name: str) -> bool:

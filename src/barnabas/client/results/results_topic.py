@@ -6,8 +6,8 @@ expires.
 
 from barnabas.client.admin.companion_topic import ensure_companion
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.results.job_ids import SUFFIX
 
-_SUFFIX = ".results"
 _PARTITIONS = 12  # at most: a client looks for ids of one of them
 _OWN = {
     "cleanup.policy": "delete",
@@ -18,7 +18,7 @@ _OWN = {
 
 def results_topic(topic: str) -> str:
     """Where the results of the jobs in a topic are."""
-    return topic + _SUFFIX
+    return topic + SUFFIX
 
 
 async def ensure_results_topic(cluster: ClusterClient, topic: str) -> int:

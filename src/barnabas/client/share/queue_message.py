@@ -8,6 +8,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from barnabas.client.producer.sent_record import Sent
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.share_session import SharePartition
 from barnabas.errors import BarnabasError, InvalidArgument
@@ -88,6 +89,7 @@ class QueueMessage:
         "_core",
         "_open",
         "_record",
+        "continued_by",
         "deadline",
         "delivery_count",
         "is_delayed",
@@ -122,6 +124,8 @@ class QueueMessage:
         self.node_id = node_id
         self.deadline = deadline
         self.renew_until = renew_until
+        self.continued_by: Sent | None = None
+        """The job that was put to continue this one; it is stored before this one is accepted."""
         self.is_delivered = False
         self.is_delayed = False
         self.is_renewing = False

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
-from barnabas.client.results.job_ids import job_id_of
+from barnabas.client.results.job_ids import reply_of
 from barnabas.client.results.result_record import JobResult
 from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.acknowledge_type import AcknowledgeType
@@ -128,7 +128,7 @@ class Settlement:
 
     def _encoded(self, message: QueueMessage, result: object) -> bytes | None:
         """Nobody asks for what most handlers return, which is of any type."""
-        if result is None or self._results is None or job_id_of(message.headers) is None:
+        if result is None or self._results is None or reply_of(message.headers) is None:
             return None
         return self._results.encode(result)
 
@@ -191,7 +191,7 @@ class Settlement:
             self._owner.held.delay(message)
             assert self.loop is not None
             self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
-        elif self._results is not None and kind in _FINAL and job_id_of(message.headers):
+        elif kind in _FINAL and (message.continued_by is not None or self._has_reply(message)):
             message.renew_until = float("inf")
             error = None if kind is AcknowledgeType.ACCEPT else reason or "rejected"
             self._tasks.start(self._conclude(message, kind, JobResult(result, error), answer))
@@ -229,18 +229,24 @@ class Settlement:
         result: JobResult,
         answer: Acknowledgement,
     ) -> None:
-        """Store the result, then acknowledge; if it has to wait for that, do the job again."""
+        """Store the result, or what continues the job; if that fails, do the job again."""
         try:
-            await self._store_result(message, result)
+            if message.continued_by is not None:
+                await message.continued_by
+            else:
+                await self._store_result(message, result)
         except BarnabasError as error:
-            _log.warning("the result of %r was not stored: %s", message, error)
+            _log.warning("%r is released, its result could not be stored: %s", message, error)
             kind = AcknowledgeType.RELEASE
         self.acknowledge(message, kind, answer)
 
     async def _store_result(self, message: QueueMessage, result: JobResult) -> None:
-        job_id = job_id_of(message.headers)
-        if self._results is not None and job_id is not None:
-            await self._results.store(message.topic, job_id, result)
+        reply = reply_of(message.headers)
+        if self._results is not None and reply is not None:
+            await self._results.store(reply, result)
+
+    def _has_reply(self, message: QueueMessage) -> bool:
+        return self._results is not None and reply_of(message.headers) is not None
 
     def close(self) -> None:
         """Whoever still waits is told that nothing is sent any more."""
