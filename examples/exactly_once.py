@@ -33,7 +33,7 @@ def write_invoices(producer: Producer, orders: Iterable[Message], *, fails: bool
     return count
 
 
-def work(bootstrap: str) -> None:
+def work(bootstrap: str) -> int:
     done = transactions = 0
     with (
         Consumer(
@@ -52,19 +52,22 @@ def work(bootstrap: str) -> None:
             except OSError as problem:
                 print(f"rolled back: {problem}")  # the next poll has the same orders again
     print(f"{done} orders worked on, in {transactions} transactions")
+    return done
 
 
 def main(bootstrap: str) -> None:
     order(bootstrap)
-    work(bootstrap)
+    done = work(bootstrap)
     with Consumer(bootstrap, "invoices", value_format="str") as consumer:
-        invoices = [each.value for each in read_all(consumer)]
+        invoices = [each.value for each in read_all(consumer, done)]
     print(f"{len(invoices)} invoices, {len(invoices) - len(set(invoices))} of them twice")
 
 
-def read_all(consumer: Consumer) -> Iterable[Message]:
-    """Until nothing comes for a second."""
-    while messages := consumer.poll(timeout_s=1):
+def read_all(consumer: Consumer, at_least: int) -> Iterable[Message]:
+    """So many, and all that come until nothing comes for a second."""
+    count = 0
+    while (messages := consumer.poll(timeout_s=1)) or count < at_least:
+        count += len(messages)
         yield from messages
 
 

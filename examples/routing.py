@@ -8,6 +8,7 @@ its queues, once, or in none. A new queue is a new rule.
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Callable
 
 from barnabas import Admin, Consumer, Producer, Queue
@@ -21,7 +22,9 @@ RULES: dict[str, Callable[[Headers], bool]] = {
 FILES = [("cat.jpg", "image", 200), ("film.mp4", "video", 9_000), ("map.png", "image", 4_000)]
 
 
-def route(bootstrap: str, records: int) -> None:
+def route(bootstrap: str, records: int) -> Counter[str]:
+    """Send so many to their queues, and count what each has got."""
+    sent: Counter[str] = Counter()
     with (
         Consumer(bootstrap, "files", group="router", commit="manual") as consumer,
         Producer(bootstrap, transactional_id="router-1") as producer,
@@ -37,7 +40,9 @@ def route(bootstrap: str, records: int) -> None:
                             producer.send(
                                 queue, message.value, message.key, headers=message.headers
                             )
+                            sent[queue] += 1
             routed += len(messages)
+    return sent
 
 
 def main(bootstrap: str) -> None:
@@ -48,13 +53,14 @@ def main(bootstrap: str) -> None:
         for name, kind, size in FILES:
             headers = [("type", kind.encode()), ("size", str(size).encode())]
             producer.send("files", name, headers=headers)
-    route(bootstrap, len(FILES))
+    sent = route(bootstrap, len(FILES))
     for name in RULES:
         with Queue(bootstrap, name, group=f"{name}-workers", value_format="str") as queue:
             found = []
-            while (job := queue.get(timeout_s=1)) is not None:
-                found.append(job.value)
-                job.accept()
+            while (job := queue.get(timeout_s=1)) or len(found) < sent[name]:
+                if job is not None:
+                    found.append(job.value)
+                    job.accept()
         print(f"{name}: {', '.join(sorted(found))}")
 
 

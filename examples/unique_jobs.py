@@ -14,8 +14,11 @@ from barnabas import Admin, Consumer, Producer, Queue, Table
 REQUESTS = ["a", "b", "a", "c", "b", "a"]
 
 
-def admit(bootstrap: str, requests: int) -> None:
-    """Let each id pass once. There may be several gatekeepers: an id is always with the same."""
+def admit(bootstrap: str, requests: int) -> int:
+    """Let each id pass once, and count them.
+
+    There may be several gatekeepers: an id is always with the same.
+    """
     with (
         Consumer(
             bootstrap, "requests", group="gatekeeper", commit="manual", key_format="str"
@@ -23,7 +26,7 @@ def admit(bootstrap: str, requests: int) -> None:
         Producer(bootstrap, transactional_id="gatekeeper-1", key_format="str") as producer,
         Table(bootstrap, "seen", key_format="str") as seen,
     ):
-        read = 0
+        read = jobs = 0
         while read < requests:
             messages = consumer.poll(timeout_s=1)
             seen.wait_until_current()  # what was admitted before a crash or a rebalance
@@ -35,6 +38,8 @@ def admit(bootstrap: str, requests: int) -> None:
                         producer.send("seen", b"1", message.key)
                         producer.send("jobs", message.value, message.key)
             read += len(messages)
+            jobs += len(admitted)
+    return jobs
 
 
 def main(bootstrap: str) -> None:
@@ -45,12 +50,13 @@ def main(bootstrap: str) -> None:
     with Producer(bootstrap, key_format="str", value_format="str") as producer:
         for name in REQUESTS:
             producer.send("requests", f"job {name}", name)
-    admit(bootstrap, len(REQUESTS))
+    admitted = admit(bootstrap, len(REQUESTS))
     done = []
     with Queue(bootstrap, "jobs", group="workers", value_format="str") as jobs:
-        while (job := jobs.get(timeout_s=2)) is not None:
-            done.append(job.value)
-            job.accept()
+        while (job := jobs.get(timeout_s=1)) or len(done) < admitted:
+            if job is not None:
+                done.append(job.value)
+                job.accept()
     print(f"{len(REQUESTS)} requests, {len(done)} jobs: {', '.join(sorted(done))}")
 
 

@@ -17,7 +17,7 @@ from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.delays.delayed_sends import DelayedSends, now_ms
 from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Sent
-from barnabas.client.results.job_ids import reply_of
+from barnabas.client.results.job_ids import reply_to
 from barnabas.client.results.submitted_job import SubmittedJob
 from barnabas.client.share.queue_core import CLOSE_TIMEOUT_S
 from barnabas.client.share.queue_message import QueueMessage
@@ -169,7 +169,7 @@ class Queue(Client):
         send = self._sender(value, key, timestamp_ms, delay, at)
         if continues is None:
             return await self._wait(send(headers))
-        reply = reply_of(continues.headers)
+        reply = reply_to(continues.headers)
         sent = await self._wait(send([*headers, *(reply.headers if reply else ())]))
         continues.continued_by = sent
         return sent

@@ -42,7 +42,7 @@ def submitted_ms_of(job_id: str) -> int:
     return int(job_id[:12], 16)
 
 
-class Reply(NamedTuple):
+class ReplyTo(NamedTuple):
     """Where the result of a job goes."""
 
     topic: str
@@ -54,9 +54,9 @@ class Reply(NamedTuple):
         return [(JOB_ID_HEADER, self.job_id), (RESULTS_HEADER, self.topic.encode())]
 
 
-def reply_of(headers: Iterable[Header]) -> Reply | None:
+def reply_to(headers: Iterable[Header]) -> ReplyTo | None:
     """None if no result is wanted. Results go to topics of results and nowhere else."""
     found = {name: value or b"" for name, value in headers if name in _HEADERS}
     job_id = found.get(JOB_ID_HEADER, b"")
     topic = found.get(RESULTS_HEADER, b"").decode("utf-8", "replace")
-    return Reply(topic, job_id) if is_job_id(job_id) and topic.endswith(SUFFIX) else None
+    return ReplyTo(topic, job_id) if is_job_id(job_id) and topic.endswith(SUFFIX) else None

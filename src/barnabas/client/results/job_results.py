@@ -18,7 +18,7 @@ from barnabas.client.offsets.list_offsets import LATEST
 from barnabas.client.offsets.offset_spec import offsets_at
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.results.job_ids import (
-    Reply,
+    ReplyTo,
     is_job_id,
     new_job_id,
     submitted_ms_of,
@@ -61,7 +61,7 @@ class JobResults:
         now_ms = time.time_ns() // 1_000_000
         job_id = new_job_id(now_ms, home.partition.partition, home.partition_count)
         job = self._waiting[job_id] = SubmittedJob(job_id, self._decode)
-        reply = Reply(home.partition.topic, job_id.encode())
+        reply = ReplyTo(home.partition.topic, job_id.encode())
         sent = await send([*headers, *reply.headers])
         sent.add_done_callback(job.sent)
         return job

@@ -7,7 +7,7 @@ from typing import Any
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.producer.producer_core import ProducerCore
-from barnabas.client.results.job_ids import Reply
+from barnabas.client.results.job_ids import ReplyTo
 from barnabas.client.results.result_record import JobResult
 from barnabas.errors import BarnabasError
 from barnabas.wire.errors import ErrorCode
@@ -30,7 +30,7 @@ class ResultSends:
         self._known: set[str] = set()
         self._missing: dict[str, float] = {}  # and when they were asked for
 
-    async def store(self, reply: Reply, result: JobResult) -> None:
+    async def store(self, reply: ReplyTo, result: JobResult) -> None:
         """Store it on all in-sync replicas. Raises errors that may pass: then the job is repeated.
 
         If a result can never be stored, the job is not repeated; its submitter gets the reason, if
@@ -47,7 +47,7 @@ class ResultSends:
                 said = f"the job is done, but its result could not be stored: {error}"
                 await self.store(reply, JobResult(error=said))
 
-    async def _send(self, reply: Reply, result: JobResult) -> None:
+    async def _send(self, reply: ReplyTo, result: JobResult) -> None:
         sent = await self._producer.send(
             reply.topic, result.value, reply.job_id, result.headers, None, None
         )

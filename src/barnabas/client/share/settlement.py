@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from barnabas.client.connect.background_tasks import BackgroundTasks
-from barnabas.client.results.job_ids import reply_of
+from barnabas.client.results.job_ids import reply_to
 from barnabas.client.results.result_record import JobResult
 from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.acknowledge_type import AcknowledgeType
@@ -128,7 +128,7 @@ class Settlement:
 
     def _encoded(self, message: QueueMessage, result: object) -> bytes | None:
         """Nobody asks for what most handlers return, which is of any type."""
-        if result is None or self._results is None or reply_of(message.headers) is None:
+        if result is None or self._results is None or reply_to(message.headers) is None:
             return None
         return self._results.encode(result)
 
@@ -241,12 +241,12 @@ class Settlement:
         self.acknowledge(message, kind, answer)
 
     async def _store_result(self, message: QueueMessage, result: JobResult) -> None:
-        reply = reply_of(message.headers)
+        reply = reply_to(message.headers)
         if self._results is not None and reply is not None:
             await self._results.store(reply, result)
 
     def _has_reply(self, message: QueueMessage) -> bool:
-        return self._results is not None and reply_of(message.headers) is not None
+        return self._results is not None and reply_to(message.headers) is not None
 
     def close(self) -> None:
         """Whoever still waits is told that nothing is sent any more."""
