@@ -98,7 +98,7 @@ class Node:
         self._on_failure = on_failure
         self.on_reconfigured: Callable[[], None] | None = None
         """Called when settings of this broker have changed while it runs."""
-        self.refused_proofs = RefusedProofs()
+        self.refused_proofs = RefusedProofs(environment.clock.steady_s)
         self.request_errors = RequestErrors()
         self.telemetry = Telemetry(
             environment.clock.steady_ms,
