@@ -148,6 +148,62 @@ async def add_node(
         say(f"moved {counted(moved, 'partition')}" if moved else "replicas are already balanced")
 
 
+@app.command(
+    "restart",
+    epilog="""\b
+Examples:
+  barnabas cluster restart --local barnabas-data
+  barnabas cluster restart --command "ssh {host} sudo systemctl restart barnabas"
+""",
+)
+@cluster_command
+async def restart(
+    session: Session,
+    local: Annotated[
+        Path | None,
+        typer.Option(
+            "--local",
+            metavar="DIR",
+            help="Restart the nodes of the local cluster that runs with its data in DIR.",
+            show_default=False,
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="Shell command that restarts a node; {host}, {port} and {id} are replaced.",
+            show_default=False,
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[int] | None,
+        typer.Option("--node", metavar="ID", help="Restart only this node; repeatable.", min=0),
+    ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, help="Maximum time until the cluster is healthy again."
+        ),
+    ] = 600.0,
+) -> None:
+    """Restart all nodes, one by one, each when the cluster is healthy (rolling restart).
+
+    The active controller is restarted last. If a node does not come back, the others are not
+    restarted. COMMAND has to return when the node runs again.
+    """
+    from barnabas.cli.cluster.rolling_restart import restart_by_command, restart_local
+
+    only = nodes or []
+    if local is not None and command is None:
+        await restart_local(session, local, only, wait)
+    elif command is not None and local is None:
+        await restart_by_command(session, command, only, wait)
+    else:
+        raise UsageError("give --local DIR, or --command with what restarts a node")
+
+
 @app.command("remove-node", epilog="Example: barnabas cluster remove-node 4")
 @cluster_command
 async def remove_node(

@@ -11,7 +11,8 @@ from barnabas.client.admin.quorum import describe_quorum
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.quantities import counted
 
-_ADMINISTRATOR = Path("security", "admin.properties")
+ADMINISTRATOR = Path("security", "admin.properties")
+"""In the data directory of a local cluster that was started with `--secure`."""
 _MOST_VOTERS = 5
 
 
@@ -22,7 +23,7 @@ async def add_local_node(
     answer = await ask_supervisor(directory, {"add": 1})
     node_id, servers = answer["node_id"], answer["servers"]
     config = session.config
-    administrator = directory / _ADMINISTRATOR
+    administrator = directory / ADMINISTRATOR
     if not config.security_settings and administrator.exists():
         config = ClientConfig(administrator, bootstrap=servers)
     moved = None

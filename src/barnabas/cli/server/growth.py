@@ -1,4 +1,4 @@
-"""Adds nodes to a local cluster that runs: what its supervisor answers at its socket."""
+"""Changes to a local cluster that runs: what its supervisor answers at its socket."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ Answer = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 @asynccontextmanager
 async def answering(directory: Path, answer: Answer) -> AsyncIterator[None]:
-    """Answer requests for the duration of the block: `{"add": 1}`, `{"voters": [1, 2, 3]}`."""
+    """Answer requests for the duration of the block: `{"add": 1}`, `{"restart": 2}`, …"""
     path = socket_path(directory)
     turns = asyncio.Lock()
 
@@ -40,7 +40,7 @@ async def answering(directory: Path, answer: Answer) -> AsyncIterator[None]:
     try:
         server = await _listen(serve, path)
     except OSError as error:
-        say(f"warning: nodes can't be added while it runs: {path}: {error.strerror}")
+        say(f"warning: nodes can't be added or restarted by command: {path}: {error.strerror}")
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from barnabas.backoff import Backoff
+from barnabas.broker.settings.config import ConfigError
 from barnabas.cli.base import exit_codes
 from barnabas.cli.server.local_nodes import LocalNode
 from barnabas.cli.server.secret_settings import as_arguments, as_environment
@@ -21,6 +22,7 @@ GOOD_FOR_S = 60.0
 
 _READY = b" is ready on "
 _STOP_TIMEOUT_S = 60.0
+_RESTART_TIMEOUT_S = 600.0
 _CHUNK_BYTES = 64 * 1024
 
 Say = Callable[[str], None]
@@ -42,6 +44,7 @@ class NodeProcess:
         self.node = node
         self.ready = asyncio.Event()
         self.stopped = asyncio.Event()
+        self._is_up = asyncio.Event()
         self.start_error: int | None = None
         """The exit code of a node that did not get ready at its very first start."""
         self._say = say
@@ -77,6 +80,7 @@ class NodeProcess:
             self.stopped.set()
 
     async def _run_once(self) -> int:
+        self._is_up.clear()
         # A group of its own keeps a Ctrl-C in the terminal from reaching all nodes at once.
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -115,6 +119,7 @@ class NodeProcess:
             for line in lines:
                 if _READY in line:
                     self.ready.set()
+                    self._is_up.set()
                 self._print(line, target)
         if rest:
             self._print(rest, target)
@@ -131,6 +136,18 @@ class NodeProcess:
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(number)
+
+    async def restart(self) -> None:
+        """Stop the process, and wait until it is ready again. Raises `ConfigError`."""
+        self._is_up.clear()
+        self.signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(_RESTART_TIMEOUT_S):
+                await self._is_up.wait()
+        except TimeoutError:
+            raise ConfigError(
+                f"it is not ready after {_RESTART_TIMEOUT_S:g} s; its log says why"
+            ) from None
 
     async def stop(self) -> None:
         """Ask it to end and wait until it has; one that does not is killed."""

@@ -111,11 +111,23 @@ class Supervisor:
         return Path(self._processes[0].node.properties["log.dirs"]).parent
 
     async def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Add a node, or remember who votes. Raises `ConfigError`."""
+        """What a command asks for at the socket. Raises `ConfigError`."""
         if "voters" in request:
             remember_voters(self._directory, request["voters"])
             return {}
+        if "servers" in request:
+            return {"servers": self.bootstrap}
+        if "restart" in request:
+            await self._restart(request["restart"])
+            return {}
         return await self._grow()
+
+    async def _restart(self, node_id: int) -> None:
+        for process in self._processes:
+            if process.node.node_id == node_id:
+                await process.restart()
+                return
+        raise ConfigError(f"node {node_id} is not one of this local cluster")
 
     async def _grow(self) -> dict[str, Any]:
         """Start one more node; where it is."""
