@@ -6,6 +6,7 @@ status_wait         `status --wait`: until all is well, with what is missing
 doctor/             everything that is wrong, and what mends it
 top/                a live screen of brokers, topics, groups and clients
 membership          nodes that join, leave or are drained
+rolling_restart     `cluster restart`: one node after the other
 move                `cluster move`: replicas of named partitions to named nodes
 balance             `cluster balance`: loads of partitions, the plan, and carrying it out
 balance_command     its options and what it prints

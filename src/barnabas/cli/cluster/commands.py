@@ -188,7 +188,7 @@ async def restart(
         ),
     ] = 600.0,
 ) -> None:
-    """Restart all nodes, one by one, each when the cluster is healthy (rolling restart).
+    """Restart all nodes one by one, each when the cluster is healthy.
 
     The active controller is restarted last. If a node does not come back, the others are not
     restarted. COMMAND has to return when the node runs again.
