@@ -188,10 +188,10 @@ async def restart(
         ),
     ] = 600.0,
 ) -> None:
-    """Restart all nodes one by one, each when the cluster is healthy.
+    """Restart nodes one by one (rolling restart).
 
-    The active controller is restarted last. If a node does not come back, the others are not
-    restarted. COMMAND has to return when the node runs again.
+    Each is restarted when the cluster is healthy, the active controller last. If a node does not
+    come back, the others are not restarted. COMMAND has to return when the node runs again.
     """
     from barnabas.cli.cluster.rolling_restart import restart_by_command, restart_local
 
