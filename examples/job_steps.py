@@ -7,11 +7,21 @@ An album has pictures. Each picture is loaded by one queue of workers, and scale
 """
 
 import argparse
+from functools import partial
 from threading import Thread
 
 from barnabas import Admin, Queue, QueueMessage
 
 ALBUM = ["cat.jpg", "dog.jpg", "cow.jpg"]
+
+
+def load(job: QueueMessage, scalers: Queue) -> None:
+    picture = {"name": job.value, "bytes": 100 * len(job.value)}
+    scalers.put(picture, continues=job)
+
+
+def scale(job: QueueMessage) -> str:
+    return f"{job.value['name']}: {job.value['bytes'] // 10} bytes"
 
 
 def main(bootstrap: str) -> None:
@@ -23,16 +33,8 @@ def main(bootstrap: str) -> None:
         Queue(bootstrap, "scale", group="scalers", value_format="json") as scalers,
         Queue(bootstrap, "load", group="loaders", value_format="str") as albums,
     ):
-
-        def load(job: QueueMessage) -> None:
-            picture = {"name": job.value, "bytes": 100 * len(job.value)}
-            scalers.put(picture, continues=job)
-
-        def scale(job: QueueMessage) -> str:
-            return f"{job.value['name']}: {job.value['bytes'] // 10} bytes"
-
         workers = [
-            Thread(target=loaders.run, args=[load]),
+            Thread(target=loaders.run, args=[partial(load, scalers=scalers)]),
             Thread(target=scalers.run, args=[scale]),
         ]
         for worker in workers:

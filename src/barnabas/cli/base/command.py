@@ -35,6 +35,8 @@ _SILENCE_S = 3
 _MADE = ("ctx", "common", "session")
 """Parameters of commands that are not arguments."""
 _INSTALL = "pip install"
+_EXTRAS = {"pyspark": "spark"}
+"""Of packages that belong to one extra: its name."""
 
 Bootstrap = Annotated[
     str | None,
@@ -253,7 +255,8 @@ def _with_extra(error: Exception) -> str:
     """What happened; of a package that is not installed, also how to install it."""
     what = str(error)
     if isinstance(error, ImportError) and _INSTALL not in what:
-        return f"{what}: {_INSTALL} 'barnabas[all]'"
+        extra = _EXTRAS.get((error.name or "").partition(".")[0], "all")
+        return f"{what}: {_INSTALL} 'barnabas[{extra}]'"
     return what
 
 
