@@ -7,7 +7,7 @@ class Cancelled(Exception):  # noqa: N818 - the reason of a dead letter begins w
     """In the place of a `CancelledError`, which would end what calls handlers."""
 
     def __init__(self) -> None:
-        super().__init__("the handler awaited something that was cancelled")
+        super().__init__("the function awaited something that was cancelled")
 
 
 def failure_of(error: Exception | asyncio.CancelledError, *, in_thread: bool = False) -> Exception:

@@ -273,6 +273,7 @@ class MemorySink:
         key: bytes | None = None,
         *,
         headers: Sequence[Header] = (),
+        partition: int | None = None,  # noqa: ARG002 - each topic has one
     ) -> MemoryReceipt:
         if self._held is None:
             return self._topics.append(topic, value, key, headers)

@@ -87,7 +87,7 @@ class OpenedClients:
                 return function(*arguments)
             loop = asyncio.get_running_loop()
             in_context = copy_context().run  # with the span and the record, as the log has them
-            return await loop.run_in_executor(executor, in_context, function, *arguments)
+            return await loop.run_in_executor(executor, in_context, _call, function, *arguments)
 
         return run
 
@@ -104,3 +104,11 @@ class OpenedClients:
         for executor in self._executors:
             executor.shutdown(wait=False)
         return failures
+
+
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """No future can hold a StopIteration: whoever waited for it would wait for ever."""
+    try:
+        return function(*arguments)
+    except StopIteration as error:
+        raise RuntimeError("the function raised StopIteration") from error

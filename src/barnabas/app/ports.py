@@ -68,6 +68,7 @@ class Sink(Protocol):
         key: bytes | None = None,
         *,
         headers: Sequence[Header] = (),
+        partition: int | None = None,
     ) -> Any: ...
 
     async def flush(self) -> None: ...

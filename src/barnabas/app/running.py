@@ -110,7 +110,7 @@ class Running:
         self._start_schedules()
         if self._app.runs_timers:
             self._timers = [
-                asyncio.ensure_future(each.run(self._clock, in_threads=self._in_threads))
+                asyncio.ensure_future(each.run(self._clock, self._opened.run_sync(None)))
                 for each in self._app.timers
             ]
         self._timers.append(asyncio.ensure_future(self._measure_lag()))

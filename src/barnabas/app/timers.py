@@ -1,13 +1,13 @@
 """Functions that are called again and again: `@app.every("10s")`."""
 
-import asyncio
-import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.app.calls import call
 from barnabas.app.clock import Clock
+from barnabas.app.dependencies import RunSync
 
 _log = logging.getLogger("barnabas.app")
 
@@ -20,18 +20,13 @@ class Timer:
     function: Callable[[], Any]
     every_s: float
 
-    async def run(self, clock: Clock, *, in_threads: bool = True) -> None:
+    async def run(self, clock: Clock, run_sync: RunSync) -> None:
         """Call it until this is cancelled. A call that takes longer delays the next one."""
         due_ms = clock.time_ms() + 1000 * self.every_s
         while True:
             await clock.sleep(max(0.0, (due_ms - clock.time_ms()) / 1000))
             try:
-                if inspect.iscoroutinefunction(self.function):
-                    await self.function()
-                elif in_threads:
-                    await asyncio.to_thread(self.function)
-                else:
-                    self.function()
+                await call(self.function, run_sync=run_sync)
             except Exception:  # noqa: BLE001 - whatever a function raises
                 _log.exception("timer %s failed; it will be called again", self.name)
             due_ms = max(due_ms + 1000 * self.every_s, clock.time_ms())

@@ -1,6 +1,10 @@
 """Schedules with the clock of `app.test()`."""
 
+import asyncio
+from collections.abc import Callable
 from datetime import datetime
+from functools import wraps
+from typing import Any
 
 import pytest
 
@@ -103,3 +107,56 @@ def test_what_can_not_be_a_schedule_is_refused() -> None:
     for wrong in ({"produces": "", "group": "g"}, {"produces": "jobs", "group": ""}):
         with pytest.raises(InvalidArgument, match="is the name of a"):
             app.schedule(every="2h", name="other", **wrong)(job)
+    with pytest.raises(InvalidArgument, match="time_zone='Atlantis'"):
+        app.schedule(every="2h", produces="jobs", group="g", time_zone="Atlantis")
+
+
+def test_a_function_that_raises_what_ends_a_task_has_failed() -> None:
+    app = App()
+    calls: list[str] = []
+
+    @app.schedule(every="1h", produces="jobs", group="g")
+    async def cancelled() -> str:
+        calls.append("cancelled")
+        if len(calls) == 1:
+            raise asyncio.CancelledError
+        return "done"
+
+    @app.every("1h")
+    async def timer() -> None:
+        calls.append("timer")
+        raise asyncio.CancelledError
+
+    with app.test() as run:
+        run.advance("61m")
+        assert [each.value for each in run.records("jobs")] == [b"done"]
+        run.advance("1h")
+        assert calls.count("timer") == 2
+
+
+def test_a_plain_function_may_return_a_coroutine() -> None:
+    app = App()
+    called: list[str] = []
+
+    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*arguments: Any) -> Any:
+            called.append(function.__name__)
+            return function(*arguments)
+
+        return call
+
+    @app.schedule(every="1h", produces="jobs", group="g")
+    @logged
+    async def job() -> str:
+        return "done"
+
+    @app.every("1h")
+    @logged
+    async def timer() -> None:
+        called.append("awaited")
+
+    with app.test() as run:
+        run.advance("1h")
+        assert [each.value for each in run.records("jobs")] == [b"done"]
+        assert sorted(called) == ["awaited", "job", "timer"]

@@ -43,6 +43,16 @@ def test_a_daily_job_comes_once_on_days_with_23_and_25_hours(day: tuple[int, int
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("cron", ["30 2 * * *", "10,50 2 * * *", "15 0-5 * * *", "*/20 * * * *"])
+def test_a_tick_is_later_than_what_it_comes_after(cron: str) -> None:
+    """Also in the second of two hours with the same name."""
+    ticks, minute = Cron(cron, BERLIN), ms(2026, 10, 24, 22)
+    while minute < ms(2026, 10, 25, 4):
+        tick = ticks.after(minute)
+        assert tick > minute
+        minute += 7 * MINUTE
+
+
 def test_a_schedule_of_seconds() -> None:
     each = Cron("*/10 * * * * *", "UTC")
     assert each.after(25_500) == 30_000
@@ -60,6 +70,7 @@ def test_a_schedule_of_seconds() -> None:
         ("* * * * *", None, "Atlantis", "time_zone='Atlantis'"),
         ("* * * * *", None, "../etc/passwd", "time_zone="),
         (None, "soon", "UTC", "every='soon'"),
+        (None, "1h", "Atlantis", "time_zone='Atlantis'"),
         (None, 0, "UTC", "every=0"),
         (None, -1, "UTC", "not negative"),
     ],

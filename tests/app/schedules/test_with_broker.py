@@ -197,3 +197,88 @@ def test_changed_times_begin_now(servers: str, topic: str) -> None:
     found = asyncio.run(run("100ms", 3))
     ticks = [tick_of(each) for each in found if each.value == b"100ms"]
     assert min(ticks) >= changed_at
+
+
+def test_a_result_that_no_broker_takes_delays_no_other(servers: str, topic: str) -> None:
+    app = App(servers)
+    calls: list[int] = []
+
+    @app.schedule(every="100ms", produces=topic, group=topic)
+    def large() -> str:
+        calls.append(1)
+        return "x" * 2_000_000 if len(calls) == 1 else "large"
+
+    @app.schedule(every="100ms", produces=topic, group=topic)
+    def small() -> str:
+        return "small"
+
+    async def check() -> None:
+        found: list[Message] = []
+        async with app.started(), barnabas.aio.Consumer(servers, topic) as consumer:
+
+            async def come() -> bool:
+                found.extend(await consumer.poll(0.1))
+                return any(each.value == b"large" for each in found)
+
+            await wait_until_async(come)
+        ticks = sorted(tick_of(each) for each in found if each.value == b"small")
+        assert {round(later - tick, 3) for tick, later in pairwise(ticks)} == {0.1}
+        assert sum(each.value == b"small" for each in found) > 5
+
+    asyncio.run(check())
+
+
+def test_what_others_write_to_the_memory_is_no_tick(servers: str, topic: str) -> None:
+    """Nor are records of other partitions, that somebody has added."""
+    with barnabas.Admin(servers) as admin:
+        admin.create_topic(f"{topic}.schedules", partitions=3)
+    with barnabas.Producer(servers) as producer:
+        for partition in range(3):
+            for value in (b"{", b"[]", b'{"tick": "x", "times": 1}', None):
+                producer.send(f"{topic}.schedules", value, b"job", partition=partition)
+
+    async def run(least: int) -> list[Message]:
+        app = App(servers)
+
+        @app.schedule(every="100ms", produces=topic, group=topic)
+        def job() -> str:
+            return "now"
+
+        found: list[Message] = []
+        async with app.started(), barnabas.aio.Consumer(servers, topic) as consumer:
+
+            async def come() -> bool:
+                found.extend(await consumer.poll(0.1))
+                return len(found) >= least
+
+            await wait_until_async(come)
+        return found
+
+    asyncio.run(run(3))
+    ticks = sorted(map(tick_of, asyncio.run(run(20))))
+    assert {round(later - tick, 3) for tick, later in pairwise(ticks)} == {0.1}
+
+
+def test_a_function_that_raises_stop_iteration_is_called_again(servers: str, topic: str) -> None:
+    app = App(servers)
+    values = iter(["first"])
+
+    @app.schedule(every="100ms", produces=topic, group=topic)
+    def job() -> str:
+        return next(values)
+
+    async def check() -> None:
+        nonlocal values
+        async with app.started(), barnabas.aio.Consumer(servers, topic) as consumer:
+
+            async def come() -> Message | None:
+                return next(iter(await consumer.poll(0.1)), None)
+
+            first = await wait_until_async(come)
+            await asyncio.sleep(0.5)
+            values = iter(["second"])
+            second = await wait_until_async(come)
+            assert [first.value, second.value] == [b"first", b"second"]
+            assert round(tick_of(second) - tick_of(first), 3) == 0.1
+
+    asyncio.run(check())

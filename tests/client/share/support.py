@@ -23,6 +23,7 @@ class Settled:
         *,
         delay_s: float = 0,
         reason: str | None = None,
+        result: object = None,
     ) -> Acknowledgement:
         if kind is not AcknowledgeType.RENEW and not message.close_once():
             raise InvalidArgument("settled already")

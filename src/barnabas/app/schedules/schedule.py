@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from barnabas.app.calls import call
 from barnabas.app.dependencies import RunSync
 from barnabas.app.outgoing import Encoded, Outgoing, encode_anything
 from barnabas.app.schedules.ticks import Ticks, moment_of
@@ -42,10 +43,7 @@ class Schedule:
         """The records for a tick."""
         moment = moment_of(tick_ms, self.time_zone)
         arguments = [moment][: self._takes]
-        if inspect.iscoroutinefunction(self.function):
-            result = await self.function(*arguments)
-        else:
-            result = await run_sync(self.function, *arguments)
+        result = await call(self.function, *arguments, run_sync=run_sync)
         results = result if isinstance(result, list) else [result]
         header = (TICK_HEADER, moment.isoformat().encode())
         return [self._record(each, header) for each in results if each is not None]

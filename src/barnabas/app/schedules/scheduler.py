@@ -27,7 +27,9 @@ from barnabas.app.schedules.schedule import Schedule, schedules_topic
 from barnabas.app.schedules.ticks import due
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.records.message import Message
 
 _POLL_S = 1.0
 _CLOSE_S = 5.0
@@ -98,7 +100,7 @@ class Scheduler:
                 await source.poll(_POLL_S, None)
                 if self._duty is not None and self._duty.done():
                     await self._duty
-                if self._duty is None and source.assignment:
+                if self._duty is None and self._partition in source.assignment:
                     await self._on_duty(source)
         finally:
             await self._off_duty()
@@ -141,8 +143,8 @@ class Scheduler:
             end = source.position(self._partition) + lag[self._partition]
             while source.position(self._partition) < end:
                 for message in await source.poll(_POLL_S, None):
-                    found = json.loads(message.value or b"{}")
-                    done[(message.key or b"").decode()] = (found["tick"], found["times"])
+                    if message.partition == self._partition.partition:
+                        done |= _remembered(message)
         except (InvalidArgument, KeyError):
             if self._partition in source.assignment:
                 raise
@@ -195,7 +197,19 @@ class Scheduler:
                     _log.exception("schedule %s failed; it is called again", schedule.name)
                     await self._sleep(schedule, _AGAIN.pause(failed))
                     break
-                await self._store(schedule, tick_ms, results, sink)
+                try:
+                    await self._store(schedule, tick_ms, results, sink)
+                except BarnabasError as error:
+                    if consequence_of(error) is not Consequence.GIVES_UP:
+                        raise
+                    failed += 1
+                    _log.error(
+                        "what schedule %s returned is not stored; it is called again: %s",
+                        schedule.name,
+                        error,
+                    )
+                    await self._sleep(schedule, _AGAIN.pause(failed))
+                    break
                 last_ms, failed = tick_ms, 0
 
     async def _store(
@@ -208,7 +222,8 @@ class Scheduler:
 
     async def _remember(self, schedule: Schedule, tick_ms: int, sink: Sink) -> None:
         value = json.dumps({"tick": tick_ms, "times": schedule.ticks.text}).encode()
-        await sink.send(self._topic, value, schedule.name.encode())
+        partition = self._partition.partition  # the only one, unless somebody has added more
+        await sink.send(self._topic, value, schedule.name.encode(), partition=partition)
 
     async def _sleep(self, schedule: Schedule, pause_s: float) -> None:
         self._asleep.add(schedule.name)
@@ -216,6 +231,17 @@ class Scheduler:
             await self._clock.sleep(pause_s)
         finally:
             self._asleep.discard(schedule.name)
+
+
+def _remembered(message: Message) -> dict[str, tuple[int, str]]:
+    """The tick that a record remembers; none if something else has written it."""
+    try:
+        found = json.loads(message.value or b"")
+        tick, times = found["tick"], found["times"]
+        name = (message.key or b"").decode()
+    except (ValueError, TypeError, KeyError):
+        return {}
+    return {name: (tick, times)} if type(tick) is int and isinstance(times, str) else {}
 
 
 async def _close(sink: Sink) -> None:

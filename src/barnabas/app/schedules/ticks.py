@@ -52,12 +52,7 @@ class Cron:
         self._cron_sim = CronSim
         self._expression = expression
         self.text = f"{expression} {time_zone}"
-        try:
-            self._zone = ZoneInfo(time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise InvalidArgument(
-                f'time_zone={time_zone!r}: no such time zone; write "Europe/Berlin"'
-            ) from error
+        self._zone = zone_of(time_zone)
         try:
             self.after(0)
         except (CronSimError, StopIteration) as error:
@@ -69,13 +64,27 @@ class Cron:
     def after(self, time_ms: int) -> int:
         # Whole seconds: the library leaves fractions in its times.
         moment = datetime.fromtimestamp(math.floor(time_ms / 1000), self._zone)
-        return round(next(self._cron_sim(self._expression, moment)).timestamp() * 1000)
+        # An hour that comes twice is one to the library: what it finds may lie in the first one.
+        found = (
+            round(each.timestamp() * 1000) for each in self._cron_sim(self._expression, moment)
+        )
+        return next(tick for tick in found if tick > time_ms)
 
 
 def ticks_of(cron: str | None, every: Duration | None, time_zone: str) -> Ticks:
     if (cron is None) == (every is None):
         raise InvalidArgument('a schedule has a cron expression, or every="10m": give one of them')
+    zone_of(time_zone)
     return Interval(every) if every is not None else Cron(cron or "", time_zone)
+
+
+def zone_of(time_zone: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(time_zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidArgument(
+            f'time_zone={time_zone!r}: no such time zone; write "Europe/Berlin"'
+        ) from error
 
 
 def due(ticks: Ticks, last_ms: int, now_ms: int, catch_up_ms: int) -> list[int]:
@@ -98,4 +107,4 @@ def _between(ticks: Ticks, after_ms: int, until_ms: int) -> list[int]:
 
 
 def moment_of(tick_ms: int, time_zone: str) -> datetime:
-    return datetime.fromtimestamp(tick_ms / 1000, UTC).astimezone(ZoneInfo(time_zone))
+    return datetime.fromtimestamp(tick_ms / 1000, UTC).astimezone(zone_of(time_zone))
