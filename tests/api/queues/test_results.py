@@ -216,6 +216,34 @@ def test_a_step_is_accepted_when_the_next_one_is_stored(queue_servers: str, jobs
         assert found.value == b"small"
 
 
+def test_a_step_that_is_never_stored_makes_a_dead_letter(queue_servers: str, jobs: Jobs) -> None:
+    first, second = jobs(0), jobs(0)
+    letters = f"{first}-dead"
+    with barnabas.Queue(queue_servers, second, group=second) as next_step:
+
+        def begin(job: QueueMessage) -> object:
+            next_step.put(b"x" * 10_000_000, continues=job)
+            return object()  # which is no JSON, and not looked at
+
+        with (
+            worker(queue_servers, first, begin, dead_letters=letters, max_deliveries=2),
+            barnabas.Queue(queue_servers, first, group=first, value_format="int") as queue,
+        ):
+            failed = queue.submit(1).exception(LIMIT_S)
+            assert "what came of the job could not be stored" in str(failed)
+
+    def handle(job: QueueMessage) -> str:
+        return "of a dead letter"
+
+    with (
+        worker(queue_servers, letters, handle, value_format="bytes"),
+        barnabas.Queue(queue_servers, first, group=first, value_format="int") as queue,
+    ):
+        assert isinstance(failed, JobFailed)
+        again = queue.submitted(failed.job_id)
+        assert "could not be stored" in str(again.exception(LIMIT_S))
+
+
 def test_jobs_from_elsewhere_are_done_though_nobody_can_be_told(
     queue_servers: str, jobs: Jobs
 ) -> None:
@@ -224,10 +252,17 @@ def test_jobs_from_elsewhere_are_done_though_nobody_can_be_told(
     with worker(queue_servers, topic, lambda job: done.append(job.value)) as queue:
         gone = f"{topic}.results".encode()
         for number, (job_id, reply_to) in enumerate(
-            [(b"0" * 32, gone), (b"no id", gone), (b"", b""), (b"0" * 32, b"secrets")]
+            [
+                (b"0" * 32, gone),
+                (b"no id", gone),
+                (b"", b""),
+                (b"0" * 32, b"secrets"),
+                (b"0" * 32, b"../x.results"),
+                (b"0" * 32, b"x" * 300 + b".results"),
+            ]
         ):
             queue.put(number, headers=[(JOB_ID_HEADER, job_id), (RESULTS_HEADER, reply_to)])
-        wait_until(lambda: sorted(done) == [0, 1, 2, 3])
+        wait_until(lambda: sorted(done) == [0, 1, 2, 3, 4, 5])
     with barnabas.Admin(queue_servers) as admin:
         assert not {f"{topic}.results", "secrets"} & admin.topics().keys()
 

@@ -29,10 +29,17 @@ async def ensure_companion(
     A broker may create the topic itself first, as for any record that is sent.
     """
     source = await cluster.retrying(lambda: cluster.topic(topic, auto_create=True))
-    found = await cluster.retrying(lambda: cluster.refresh([name]))
-    if found[name].error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        check(found[name].error_code, f"topic {name}", needs=needs)
-        return found[name]
+
+    async def look() -> TopicMetadata | None:
+        found = (await cluster.refresh([name]))[name]
+        if found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return None
+        check(found.error_code, f"topic {name}", needs=needs)
+        return found
+
+    found = await cluster.retrying(look)  # it may have no leader yet
+    if found is not None:
+        return found
     with suppress(TopicExists):  # another client was faster
         await create_topic(
             cluster,

@@ -22,6 +22,8 @@ SUFFIX = ".results"
 
 _HEADERS = (JOB_ID_HEADER, RESULTS_HEADER)
 _ID = re.compile(rb"[0-9a-f]{32}\Z")
+_TOPIC = re.compile(r"(?=.{1,249}\Z)[A-Za-z0-9._-]+" + re.escape(SUFFIX) + r"\Z")
+_LETTER = "dead-letter."
 
 
 def new_job_id(now_ms: int, partition: int, partition_count: int) -> str:
@@ -55,8 +57,14 @@ class ReplyTo(NamedTuple):
 
 
 def reply_to(headers: Iterable[Header]) -> ReplyTo | None:
-    """None if no result is wanted. Results go to topics of results and nowhere else."""
+    """None if no result is wanted. Results go to topics of results and nowhere else.
+
+    A dead letter is no job: its submitter was told of the failure.
+    """
+    headers = list(headers)
+    if any(name.startswith(_LETTER) for name, _ in headers):
+        return None
     found = {name: value or b"" for name, value in headers if name in _HEADERS}
     job_id = found.get(JOB_ID_HEADER, b"")
     topic = found.get(RESULTS_HEADER, b"").decode("utf-8", "replace")
-    return ReplyTo(topic, job_id) if is_job_id(job_id) and topic.endswith(SUFFIX) else None
+    return ReplyTo(topic, job_id) if is_job_id(job_id) and _TOPIC.match(topic) else None

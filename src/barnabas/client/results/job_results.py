@@ -73,7 +73,7 @@ class JobResults:
                 f"{job_id!r} is not a job id: use the `id` of what submit() returned"
             )
         known = self._waiting.get(job_id)
-        if known is not None:
+        if known is not None and not known.done():
             return known
         name = results_topic(topic)
         found = await self._cluster.retrying(lambda: self._cluster.topic(name))
@@ -121,8 +121,9 @@ class JobResults:
                             job.finish(result_of(message))
                     await asyncio.sleep(0)
         except BarnabasError as error:
-            del self._homes[topic]
             self._fail_all(error)
+        finally:
+            self._homes.pop(topic, None)
 
     # -- earlier jobs --------------------------------------------------------------------------
 

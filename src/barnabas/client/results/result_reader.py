@@ -24,6 +24,7 @@ class ResultReader:
         self._partition = partition
         self._offset = offset
         self._consumer = ConsumerCore(cluster, [], out_of_range=EARLIEST)
+        self._is_waiting = False
 
     async def __aenter__(self) -> Self:
         await self._consumer.assign({self._partition: self._offset})
@@ -42,11 +43,15 @@ class ResultReader:
         try:
             await self._consumer.wait_for_messages(None if timeout_s is None else timeout_s * 1000)
             self._consumer.delivery_queue.settle()
-            return self._consumer.delivery_queue.take(None)
+            found = self._consumer.delivery_queue.take(None)
+            self._is_waiting = self._is_waiting and not found
+            return found
         except BarnabasError as error:
             if not error.retriable:
                 raise
-            _log.warning("results in %s have to wait: %s", self._partition, error)
+            if not self._is_waiting:
+                _log.warning("results in %s have to wait: %s", self._partition, error)
+            self._is_waiting = True
             await asyncio.sleep(_AGAIN_S)
             return []
 

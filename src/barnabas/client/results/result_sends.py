@@ -13,6 +13,8 @@ from barnabas.errors import BarnabasError
 from barnabas.wire.errors import ErrorCode
 
 _ASK_AGAIN_S = 30.0
+_NAMES = 1_000
+"""Topics to remember: a stranger's jobs may name any."""
 
 Encode = Callable[[Any], bytes | None]
 
@@ -61,6 +63,9 @@ class ResultSends:
         if now < self._missing.get(name, 0.0):
             return False
         found = await self._cluster.retrying(lambda: self._cluster.refresh([name]))
+        for names in (self._known, self._missing):
+            if len(names) >= _NAMES:
+                names.clear()
         if found[name].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             self._missing[name] = now + _ASK_AGAIN_S
             _log.warning("jobs request results, but topic %s does not exist", name)

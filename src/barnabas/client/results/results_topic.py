@@ -12,6 +12,7 @@ _PARTITIONS = 12  # at most: a client looks for ids of one of them
 _OWN = {
     "cleanup.policy": "delete",
     "retention.ms": str(24 * 60 * 60 * 1000),
+    "segment.ms": str(60 * 60 * 1000),  # only whole segments expire
     "message.timestamp.type": "LogAppendTime",
 }
 

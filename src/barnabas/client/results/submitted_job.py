@@ -37,7 +37,10 @@ class SubmittedJob:
         delivery if it was not stored, and TimeoutError. A result that came is never forgotten.
         """
         if not self._outcome.wait(timeout_s):
-            raise TimeoutError(f"job {self.id} has no result after {timeout_s:g} s")
+            raise TimeoutError(
+                f"job {self.id} has no result after {timeout_s:g} s: does a worker of the group "
+                "run, and return? Wait again, here or with queue.submitted(id)"
+            )
         return self._result()
 
     def exception(self, timeout_s: float | None = None) -> BarnabasError | None:

@@ -128,7 +128,9 @@ class Settlement:
 
     def _encoded(self, message: QueueMessage, result: object) -> bytes | None:
         """Nobody asks for what most handlers return, which is of any type."""
-        if result is None or self._results is None or reply_to(message.headers) is None:
+        if result is None or self._results is None or message.continued_by is not None:
+            return None
+        if reply_to(message.headers) is None:
             return None
         return self._results.encode(result)
 
@@ -236,9 +238,13 @@ class Settlement:
             else:
                 await self._store_result(message, result)
         except BarnabasError as error:
-            _log.warning("%r is released, its result could not be stored: %s", message, error)
-            kind = AcknowledgeType.RELEASE
-        self.acknowledge(message, kind, answer)
+            _log.warning("%r comes again, what came of it could not be stored: %s", message, error)
+            again = AcknowledgeType.RELEASE
+            pause_s = self._retries.pause_s(message.delivery_count)
+            reason = f"what came of the job could not be stored: {error}"
+            self._carry_out(_Command(message, again, pause_s, reason, answer, None))
+        else:
+            self.acknowledge(message, kind, answer)
 
     async def _store_result(self, message: QueueMessage, result: JobResult) -> None:
         reply = reply_to(message.headers)
