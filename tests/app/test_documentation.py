@@ -89,6 +89,10 @@ def application() -> barnabas.App:
     @app.handler("parcels", group="post", concurrency=8)
     def send(parcel: Parcel) -> None: ...
 
+    @app.schedule("0 6 * * *", produces="reports", group="reporting")
+    def daily(tick: datetime) -> Sale | None:
+        """Count the sales."""
+
     return app
 
 
@@ -112,7 +116,7 @@ def test_handlers_topics_and_types_are_in_the_document() -> None:
     assert document["info"] == {"title": "Orders & more", "version": "2.0"}
     assert [each["host"] for each in document["servers"].values()] == ["one:9092", "two:9092"]
     assert set(document["channels"]) == {
-        *("orders", "invoices", "orders-dead", "a", "b", "items", "parcels")
+        *("orders", "invoices", "orders-dead", "a", "b", "items", "parcels", "reports")
     }
     assert {name: each["action"] for name, each in document["operations"].items()} == {
         "bill": "receive",
@@ -123,6 +127,7 @@ def test_handlers_topics_and_types_are_in_the_document() -> None:
         "put": "receive",
         "put.dead-letters": "send",
         "send": "receive",
+        "daily": "send",
     }
     bill = document["operations"]["bill"]
     assert bill["summary"] == "Write invoices."
@@ -131,6 +136,9 @@ def test_handlers_topics_and_types_are_in_the_document() -> None:
         assert fact in bill["description"]
     for reference in references(document):
         assert resolved(document, reference) is not None
+    daily = document["operations"]["daily"]
+    assert daily["summary"] == "Count the sales."
+    assert daily["description"] == "0 6 * * * UTC; once for all workers of the group reporting."
     (message,) = bill["messages"]
     sale = resolved(document, resolved(document, message["$ref"])["$ref"])
     assert sale["bindings"]["kafka"]["key"] == {"type": "string"}

@@ -144,8 +144,9 @@ def test_share_groups_need_rights_for_their_settings_too() -> None:
     assert grant_commands(found, "m") == [
         "barnabas acls add m read --topic mails",
         "barnabas acls add m read,describe_configs,alter_configs --group mailers",
+        "barnabas acls add m write --topic mails.results",
     ]
-    assert [each.is_optional for each in found] == [False, False, True, True]
+    assert [each.is_optional for each in found] == [False, False, True, True, True]
 
 
 def test_the_printed_commands_are_exactly_what_is_missing(cli: Cli, module: Path) -> None:
@@ -167,6 +168,14 @@ def test_an_administrator_asks_about_a_user(cli: Cli, module: Path, closed: Sasl
     assert check(cli, module, *options, str(open_to_all))[:2] == (1, COMMANDS[-1:])
     grant(cli, COMMANDS[-1:])
     assert check(cli, module, *options, str(open_to_all))[:2] == (0, [])
+
+
+def test_the_file_names_the_brokers(cli: Cli, module: Path, closed: SaslBroker) -> None:
+    module.write_text(module.read_text().replace(closed.sasl_bootstrap, "localhost:1"))
+    settings = module.with_name("open.properties")
+    settings.write_text(f"bootstrap.servers={closed.bootstrap}\nsecurity.protocol=PLAINTEXT\n")
+    options = ("--user", "alice", "--command-config", str(settings))
+    assert check(cli, module, *options)[:2] == (1, COMMANDS)
 
 
 def test_topics_that_exist_need_not_be_created(cli: Cli, module: Path, closed: SaslBroker) -> None:

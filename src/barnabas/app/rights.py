@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.app.handler import Handler
 from barnabas.app.schedules.schedule import Schedule, schedules_topic
+from barnabas.client.results.results_topic import results_topic
 from barnabas.client.rights.right import Right, created_topic, group, topic, transactional_id
 from barnabas.wire.acl_codes import AclOperation, ResourceType
 
@@ -51,6 +52,16 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
     if handler.exactly_once:
         yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
     if handler.share:
+        if handler.produces is None:
+            for name in handler.topics:
+                what = f"results of {who} for submitters"
+                yield Right(
+                    AclOperation.WRITE,
+                    ResourceType.TOPIC,
+                    results_topic(name),
+                    what,
+                    is_optional=True,
+                )
         what = f"settings of the share group of {who}"
         for operation in (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS):
             yield Right(operation, ResourceType.GROUP, handler.group_name, what, is_optional=True)

@@ -83,10 +83,13 @@ def test_what_can_not_be_done_is_said(supervised: list[Supervised], tmp_path: Pa
     assert "{name}" in cli.fails(2, "cluster", "restart", "--command", "echo {name}")
     said = cli.fails(2, "cluster", "restart", "--node", "7", "--local", str(cluster.data))
     assert "there is no node 7" in said
-    failed = cli.run("cluster", "restart", "--command", "exit 5")
+    failed = cli.run("cluster", "restart", "--command", "exit ${CODE:-5} ${HOME#$HOME}")
     assert failed.returncode == 1
     said = failed.stderr.decode().splitlines()[-1]
-    assert "the command failed with exit code 5: exit 5; restarted before it: none" in said
+    assert (
+        "the command failed with exit code 5: exit ${CODE:-5} ${HOME#$HOME}; restarted before it: none"
+        in said
+    )
     assert {each.pid for each in cluster.nodes().values()} == pids
     stopped = cluster.nodes()[2].pid
     os.kill(stopped, signal.SIGSTOP)

@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from barnabas.app.arguments import Takes
 from barnabas.app.documentation.schemas import Schemas
@@ -12,6 +12,7 @@ from barnabas.client.durations import short
 if TYPE_CHECKING:
     from barnabas.app.app import App
     from barnabas.app.handler import Handler
+    from barnabas.app.schedules.schedule import Schedule
 
 _TEXT = "text/plain"
 _BYTES = "application/octet-stream"
@@ -35,6 +36,8 @@ class Document:
         """The document, to be written as JSON."""
         for handler in self._app.handlers.values():
             self._add(handler)
+        for schedule in self._app.schedules:
+            self._add_schedule(schedule)
         return {
             "asyncapi": "3.0.0",
             "info": {"title": self._app.title, "version": self._version},
@@ -71,6 +74,18 @@ class Document:
                 **self._place(handler.dead_letters, message),
                 "summary": f"Records that {handler.name} has given up",
             }
+
+    def _add_schedule(self, schedule: "Schedule") -> None:
+        hint = _one_result(get_type_hints(schedule.function).get("return"))
+        text = inspect.cleandoc(schedule.function.__doc__ or "")
+        summary, _, rest = text.partition("\n")
+        when = f"{schedule.ticks.text}; once for all workers of the group {schedule.group}."
+        self._operations[schedule.name] = {
+            "action": "send",
+            **self._place(schedule.produces, self._message(hint, str)),
+            "summary": summary or schedule.name,
+            "description": "\n\n".join(each for each in (rest.strip(), when) if each),
+        }
 
     def _place(self, topic: str, message: str) -> dict[str, Any]:
         """The topic, as a channel, and the message that it carries for this operation."""

@@ -38,9 +38,12 @@ def rights(
 
     app = load(name)
     config = common.command_config
-    security = app.security
+    security, servers = app.security, common.bootstrap
     if config or (check and user):  # an administrator asks about somebody else
-        security = ClientConfig(config, bootstrap="-").security_settings or app.security
-    cluster = RightsCluster(common.bootstrap or app.bootstrap_servers, security)
+        settings = ClientConfig(config, bootstrap=servers or ("-" if config is None else None))
+        security = settings.security_settings or app.security
+        if config:
+            servers = settings.named_bootstrap
+    cluster = RightsCluster(servers or app.bootstrap_servers, security)
     found = rights_of(app.handlers.values(), app.sends, app.schedules)
     return show_rights(found, cluster, user, check=check, as_json=common.as_json)

@@ -98,10 +98,12 @@ def _run_here(
     # Not for programs that the application starts: they are no workers of this supervisor.
     number, supervisor = os.environ.pop(WORKER, "0"), os.environ.pop(SUPERVISOR, None)
     app = load(name)
+    if config:
+        settings = ClientConfig(config, bootstrap=servers)
+        app.security = settings.security_settings
+        servers = settings.named_bootstrap
     if servers:
         app.bootstrap_servers = servers
-    if config:
-        app.security = ClientConfig(config).security_settings
     app.runs_timers = number == "0"
     if supervisor is not None:
         threading.Thread(target=_end_with, args=(int(supervisor),), daemon=True).start()

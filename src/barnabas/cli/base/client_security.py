@@ -64,6 +64,8 @@ class ClientConfig:
         path = _config_of(path, bootstrap, environment)
         given = {} if path is None else read_properties(path, _OPTION)
         from_file = given.pop(_BOOTSTRAP, None)
+        self.named_bootstrap = bootstrap or from_file
+        """The brokers that the option names, or the file."""
         self.bootstrap = (
             bootstrap or from_file or environment.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
         )

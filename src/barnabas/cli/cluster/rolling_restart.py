@@ -5,6 +5,7 @@ are left alone: they keep the cluster up.
 """
 
 import asyncio
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
@@ -18,6 +19,8 @@ from barnabas.cli.cluster.local_node import ADMINISTRATOR
 from barnabas.cli.cluster.status_wait import wait_until_healthy, what_is_missing
 from barnabas.diagnosis.status import ClusterStatus, NodeStatus
 from barnabas.quantities import counted
+
+_FIELD = re.compile(r"(?<!\$)\{(\w+)\}")
 
 Restart = Callable[[NodeStatus], Awaitable[None]]
 
@@ -60,13 +63,15 @@ async def restart_by_command(
 
 
 def _filled(command: str, **values: str) -> str:
-    for name, value in values.items():
-        command = command.replace("{" + name + "}", shlex.quote(value))
-    if "{" in command and "}" in command.partition("{")[2]:
-        unknown = command.partition("{")[2].partition("}")[0]
-        if unknown.isidentifier():
-            raise UsageError(f"--command has {{{unknown}}}; it may have {{host}}, {{port}}, {{id}}")
-    return command
+    """What `${NAME}` stands for is the shell's business."""
+
+    def value_of(field: re.Match[str]) -> str:
+        name = field[1]
+        if name not in values:
+            raise UsageError(f"--command has {{{name}}}; it may have {{host}}, {{port}}, {{id}}")
+        return shlex.quote(values[name])
+
+    return _FIELD.sub(value_of, command)
 
 
 async def _restart_all(
