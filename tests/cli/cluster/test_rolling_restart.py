@@ -83,11 +83,11 @@ def test_what_can_not_be_done_is_said(supervised: list[Supervised], tmp_path: Pa
     assert "{name}" in cli.fails(2, "cluster", "restart", "--command", "echo {name}")
     said = cli.fails(2, "cluster", "restart", "--node", "7", "--local", str(cluster.data))
     assert "there is no node 7" in said
-    failed = cli.run("cluster", "restart", "--command", "exit ${CODE:-5} ${HOME#$HOME}")
+    failed = cli.run("cluster", "restart", "--command", "exit ${A_CODE:-5}")
     assert failed.returncode == 1
     said = failed.stderr.decode().splitlines()[-1]
     assert (
-        "the command failed with exit code 5: exit ${CODE:-5} ${HOME#$HOME}; restarted before it: none"
+        "the command failed with exit code 5: exit ${A_CODE:-5}; restarted before it: none"
         in said
     )
     assert {each.pid for each in cluster.nodes().values()} == pids
