@@ -8,6 +8,7 @@ admin/     `topics`, `groups`, `configs`, `transactions`, `profile`
 records/   `produce`, `consume` and `get`
 console/   `console`: the web console
 application/   `app`: run and describe applications
+queue/     `queue`: the access rules of queues of jobs
 dead_letters/  `dead-letters`: of handlers, queues and pipelines
 backup/    `backup`: a cluster in a folder or an object store, and back
 mirror/    `mirror`: copies of topics in other clusters

@@ -19,6 +19,7 @@ _COMMANDS = {
     "get": "barnabas.cli.records.get:get",
     "console": "barnabas.cli.console.command:console",
     "app": "barnabas.cli.application.commands:app",
+    "queue": "barnabas.cli.queue.commands:app",
     "dead-letters": "barnabas.cli.dead_letters.commands:app",
     "cluster": "barnabas.cli.cluster.commands:app",
     "topics": "barnabas.cli.admin.topics:app",

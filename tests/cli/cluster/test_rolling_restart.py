@@ -87,8 +87,7 @@ def test_what_can_not_be_done_is_said(supervised: list[Supervised], tmp_path: Pa
     assert failed.returncode == 1
     said = failed.stderr.decode().splitlines()[-1]
     assert (
-        "the command failed with exit code 5: exit ${A_CODE:-5}; restarted before it: none"
-        in said
+        "the command failed with exit code 5: exit ${A_CODE:-5}; restarted before it: none" in said
     )
     assert {each.pid for each in cluster.nodes().values()} == pids
     stopped = cluster.nodes()[2].pid

@@ -1,0 +1,127 @@
+"""`barnabas queue rights`: what it prints is what a queue needs, and no more."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.errors import NotAuthorized
+from tests.cli.conftest import Cli
+from tests.support.access import AUTHORIZER
+from tests.support.sasl import ADMIN, SaslBroker
+from tests.support.wait import LIMIT_S, wait_until
+
+USER, PASSWORD = ADMIN
+SECURITY = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": USER,
+    "sasl.password": PASSWORD,
+}
+WORKER = ("--group", "resizers", "--dead-letters", "dead", "--results", "--delays")
+SUBMITTER = ("--results", "--delays")
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslBroker]:
+    """A broker with access rules; whoever does not sign in is a super user."""
+    settings = {
+        **AUTHORIZER,
+        "super.users": "User:root;User:ANONYMOUS",
+        "auto.create.topics.enable": "false",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    with SaslBroker(tmp_path_factory.mktemp("closed"), settings) as broker:
+        with barnabas.Admin(broker.bootstrap) as admin:
+            admin.create_topic("pictures")
+        yield broker
+
+
+@pytest.fixture
+def cli(closed: SaslBroker) -> Iterator[Cli]:
+    """Commands of an administrator; rules that a test has made are deleted after it."""
+    yield Cli(closed.bootstrap)
+    with barnabas.Admin(closed.bootstrap) as admin:
+        admin.delete_acls(admin.acls())
+
+
+@pytest.fixture
+def settings(closed: SaslBroker, tmp_path: Path) -> Path:
+    path = tmp_path / "worker.properties"
+    lines = {"bootstrap.servers": closed.sasl_bootstrap, **SECURITY}
+    path.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    return path
+
+
+def commands(cli: Cli, *options: str) -> list[str]:
+    return cli.ok("queue", "rights", "pictures", *options, "--user", USER).splitlines()
+
+
+def grant(cli: Cli, lines: list[str]) -> None:
+    for line in lines:
+        cli.ok(*line.split()[1:])
+
+
+def test_the_commands() -> None:
+    cli = Cli("localhost:1")
+    assert commands(cli, *WORKER) == [
+        f"barnabas acls add {USER} read,write --topic pictures",
+        f"barnabas acls add {USER} read,describe_configs,alter_configs --group resizers",
+        f"barnabas acls add {USER} write,create --topic dead",
+        f"barnabas acls add {USER} write --topic pictures.results",
+        f"barnabas acls add {USER} read,write,delete --topic pictures.delayed",
+        f"barnabas acls add {USER} read --group pictures.delayed",
+        f"barnabas acls add {USER} write --transactional-id pictures.delayed --prefixed",
+    ]
+    assert commands(cli, *SUBMITTER) == [
+        f"barnabas acls add {USER} write,describe_configs --topic pictures",
+        f"barnabas acls add {USER} write,create --topic pictures.delayed",
+        f"barnabas acls add {USER} read,create --topic pictures.results",
+    ]
+    assert commands(cli) == [f"barnabas acls add {USER} write --topic pictures"]
+    assert "give their --group" in cli.fails(
+        2, "queue", "rights", "pictures", "--dead-letters", "dead"
+    )
+
+
+def test_with_them_a_queue_works(cli: Cli, closed: SaslBroker, settings: Path) -> None:
+    with (
+        barnabas.Queue(
+            closed.sasl_bootstrap, "pictures", group="resizers", security=SECURITY
+        ) as queue,
+        pytest.raises(NotAuthorized),
+    ):
+        queue.submit(b"cat")
+    check = ("queue", "rights", "pictures", "--check", "--command-config", str(settings))
+    assert cli.run(*check, *WORKER).returncode == 1
+    grant(cli, commands(cli, *WORKER))
+    grant(cli, commands(cli, *SUBMITTER))
+    assert "none is missing" in cli.run(*check, *WORKER).stderr.decode()
+    assert "none is missing" in cli.run(*check, *SUBMITTER).stderr.decode()
+
+    def handle(job: barnabas.QueueMessage) -> str:
+        if job.value == b"rotten":
+            raise ValueError(job.value)
+        return "done"
+
+    with barnabas.Queue(
+        closed.sasl_bootstrap,
+        "pictures",
+        group="resizers",
+        security=SECURITY,
+        dead_letters="dead",
+        max_deliveries=1,
+    ) as queue:
+        thread = threading.Thread(target=queue.run, args=[handle])
+        thread.start()
+        try:
+            assert queue.submit(b"cat").result(LIMIT_S) == "done"
+            assert queue.submit(b"cat", delay="100ms").result(LIMIT_S) == "done"
+            assert "rotten" in str(queue.submit(b"rotten").exception(LIMIT_S))
+        finally:
+            queue.stop()
+            thread.join()
+    with barnabas.Consumer(closed.bootstrap, "dead") as letters:
+        assert wait_until(lambda: letters.poll(0.5))[0].value == b"rotten"
