@@ -13,6 +13,17 @@ import barnabas
 from tests.cli.conftest import Cli
 from tests.support.supervised import Supervised
 
+LATER = """
+import os, signal, subprocess, sys, time
+
+if len(sys.argv) == 3:  # it ends before the node does
+    subprocess.Popen([sys.executable, *sys.argv, "later"], stdin=subprocess.DEVNULL)
+    print("told", sys.argv[2], flush=True)
+else:
+    time.sleep(2)
+    os.kill(int(sys.argv[1]), signal.SIGTERM)
+"""
+
 
 @pytest.fixture
 def supervised() -> Iterator[list[Supervised]]:
@@ -65,7 +76,7 @@ def test_one_node_by_a_command(supervised: list[Supervised], tmp_path: Path) -> 
     cli = Cli(cluster.ready())
     pid = cluster.nodes()[2].pid
     script = tmp_path / "restart.py"
-    script.write_text("import os, sys; os.kill(int(sys.argv[1]), 15); print('told', sys.argv[2])")
+    script.write_text(LATER)
     command = f"{sys.executable} {script} {pid} {{id}}-{{port}}"
     said = cli.run("cluster", "restart", "--command", command, "--node", "2")
     assert said.returncode == 0, said.stderr.decode()
@@ -83,6 +94,9 @@ def test_what_can_not_be_done_is_said(supervised: list[Supervised], tmp_path: Pa
     assert "{name}" in cli.fails(2, "cluster", "restart", "--command", "echo {name}")
     said = cli.fails(2, "cluster", "restart", "--node", "7", "--local", str(cluster.data))
     assert "there is no node 7" in said
+    unheard = cli.run("cluster", "restart", "--command", "true", "--wait", "2")
+    assert unheard.returncode == 1
+    assert b"its process has not ended 2 s after" in unheard.stderr
     failed = cli.run("cluster", "restart", "--command", "exit ${A_CODE:-5}")
     assert failed.returncode == 1
     said = failed.stderr.decode().splitlines()[-1]

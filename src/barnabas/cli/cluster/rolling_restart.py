@@ -16,10 +16,12 @@ from barnabas.cli.base.command import CommandError, Session, UsageError
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.supervisor_socket import ask_supervisor
 from barnabas.cli.cluster.local_node import ADMINISTRATOR
+from barnabas.cli.cluster.status_output import connect_briefly
 from barnabas.cli.cluster.status_wait import wait_until_healthy, what_is_missing
 from barnabas.diagnosis.status import ClusterStatus, NodeStatus
 from barnabas.quantities import counted
 
+_LOOK_EVERY_S = 0.2
 _FIELD = re.compile(r"(?<!\$)\{(\w+)\}")
 
 Restart = Callable[[NodeStatus], Awaitable[None]]
@@ -84,7 +86,7 @@ async def _restart_all(
     for node in nodes:
         say(f"restarting node {node.node_id} at {node.address}")
         try:
-            await restart(node)
+            await _until_gone(session, node, restart, wait_s)
         except CommandError as error:
             raise CommandError(f"node {node.node_id}: {error}; {_so_far(done, nodes)}") from error
         await _healthy(session, wait_s, _so_far(done, nodes))
@@ -94,6 +96,22 @@ async def _restart_all(
         print_json({"restarted": done, "seconds": round(took_s, 1)})
     else:
         say(f"restarted {counted(len(done), 'node')} in {took_s:.0f} s")
+
+
+async def _until_gone(session: Session, node: NodeStatus, restart: Restart, wait_s: float) -> None:
+    """Restart a node, and wait until its old process has ended: a command may only have asked it.
+
+    Until then, the cluster is as healthy as before.
+    """
+    async with connect_briefly(session) as cluster:
+        await cluster.refresh([])
+        connection = await cluster.connection(node.node_id)
+        await restart(node)
+        deadline = monotonic() + wait_s
+        while not connection.closed:
+            if monotonic() >= deadline:
+                raise CommandError(f"its process has not ended {wait_s:g} s after it was told to")
+            await asyncio.sleep(_LOOK_EVERY_S)
 
 
 async def _healthy(session: Session, wait_s: float, so_far: str) -> ClusterStatus:
