@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 import barnabas
-from tests.broker.quorum.member import free_ports
+from tests.support.ports import free_ports
 from tests.support.wait import LIMIT_S, wait_until
 
 SERVICE = """

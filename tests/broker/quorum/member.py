@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -42,19 +41,12 @@ from barnabas.wire.messages.fetch_snapshot import FetchSnapshotRequest
 from barnabas.wire.messages.metadata_records import ConfigRecord
 from barnabas.wire.messages.remove_raft_voter import RemoveRaftVoterRequest
 from barnabas.wire.messages.vote import VoteRequest
+from tests.support.ports import free_ports
 from tests.support.wait import wait_until_async
 
 FAST = RaftConfig(
     fetch_timeout_ms=500, election_timeout_ms=100, request_timeout_ms=300, fetch_max_wait_ms=150
 )
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [bound.getsockname()[1] for bound in sockets]
-    for bound in sockets:
-        bound.close()
-    return ports
 
 
 def change(name: str, value: str = "v") -> ConfigRecord:

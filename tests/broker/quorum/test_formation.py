@@ -15,8 +15,9 @@ from barnabas.wire.messages.describe_quorum import (
     PartitionData,
     TopicData,
 )
-from tests.broker.quorum.member import Member, Members, change, free_ports
+from tests.broker.quorum.member import Member, Members, change
 from tests.broker.quorum.test_quorum import run
+from tests.support.ports import free_ports
 from tests.support.wait import wait_until_async
 
 ASK = DescribeQuorumRequest([TopicData("__cluster_metadata", [PartitionData(0)])])

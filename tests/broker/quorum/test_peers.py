@@ -18,7 +18,7 @@ from barnabas.broker.runtime.clock import Clock
 from barnabas.wire.framing import decode_request, decode_request_header, encode_response
 from barnabas.wire.messages.vote import VoteRequest, VoteResponse
 from barnabas.wire.primitives import Reader
-from tests.broker.quorum.member import free_ports
+from tests.support.ports import free_ports, unheld_port
 from tests.support.wait import wait_until_async
 
 
@@ -171,6 +171,8 @@ def test_a_connection_to_itself_is_nobody_and_leaves_the_port_free() -> None:
     """This happens when the system chooses a port without a listener."""
 
     async def scenario(stage: Stage) -> None:
+        stage.port = unheld_port()
+        stage.addresses = [("127.0.0.1", stage.port)]
         loop = asyncio.get_running_loop()
         connect = loop.create_connection
 

@@ -28,9 +28,9 @@ from barnabas.wire.messages.create_topics import CreatableTopic, CreateTopicsReq
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from tests.broker.quorum.member import free_ports
 from tests.client.fake_broker import FakeBroker
 from tests.client.patient_time import run
+from tests.support.ports import unheld_port
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -335,7 +335,7 @@ def test_a_connection_to_itself_is_a_refusal_and_leaves_the_port_free() -> None:
     """This happens when the system chooses a port without a listener."""
 
     async def main() -> None:
-        (port,) = free_ports(1)
+        port = unheld_port()
         loop = asyncio.get_running_loop()
         connect = loop.create_connection
 
