@@ -75,6 +75,34 @@ def test_members_keep_what_they_have_after_a_restart(shell: ConsumerShell) -> No
     assert shell.assigned(shell.beaten(full)) == {"t": [2, 3]}
 
 
+def test_a_new_coordinator_tells_what_a_lost_answer_has_said(shell: ConsumerShell) -> None:
+    """The former one has persisted that partitions move, and its answer has not arrived."""
+    shell.join_group("a")
+    shell.advance(1_000)
+    shell.join_group("b")
+    shell.beat("a", 1)
+    shell = shell.restart()
+    answer = shell.beaten(shell.beat("a", 1))
+    assert (answer.member_epoch, shell.assigned(answer)) == (1, {"t": [0, 1]})
+    assert shell.beaten(shell.beat("a", 1)).assignment is None, "once is enough"
+    assert shell.beaten(shell.beat("a", 1, owned={"t": [0, 1]})).member_epoch == 2
+    shell.beat("b", 2)
+    shell = shell.restart()
+    assert shell.assigned(shell.beaten(shell.beat("b", 2))) == {"t": [2, 3]}
+
+
+def test_an_answer_that_failed_is_given_again(shell: ConsumerShell) -> None:
+    two_members(shell)
+    shell.advance(1_000)
+    shell.beat("b", -1)
+    shell.persists_at_once = False
+    token = shell.beat("a", 2)
+    shell.fail_next()
+    assert shell.error(token) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.persists_at_once = True
+    assert shell.assigned(shell.beaten(shell.beat("a", 2))) == {"t": [0, 1, 2, 3]}
+
+
 def test_partitions_of_a_member_that_left_go_to_the_others(shell: ConsumerShell) -> None:
     two_members(shell)
     shell.advance(1_000)

@@ -52,7 +52,7 @@ class ConsumerGroupState(StrEnum):
 
 
 class ConsumerGroup(ModernGroup[ConsumerState]):
-    __slots__ = ("is_resolving", "resolved_ms", "resolved_version")
+    __slots__ = ("is_resolving", "resolved_ms", "resolved_version", "told")
 
     group_type = GroupType.CONSUMER
     state_class = ConsumerState
@@ -66,11 +66,21 @@ class ConsumerGroup(ModernGroup[ConsumerState]):
         in_flight: Iterable[CoordinatorDecision] = (),
     ) -> None:
         super().__init__(group_id, config, images, topics, in_flight)
+        self.told: set[str] = set()
+        """The members that were told their assignment, here and not by an earlier coordinator."""
         self.is_resolving = False
         """Whether a job is looking for the topics of regular expressions."""
         self.resolved_ms = 0
         self.resolved_version = NOT_CHECKED
         """The version of the topics for which that was done last."""
+
+    def failed(self, decision: CoordinatorDecision, now_ms: int) -> None:
+        super().failed(decision, now_ms)
+        self.told.clear()  # some of the answers have failed
+
+    def forget_member(self, member_id: str) -> None:
+        super().forget_member(member_id)
+        self.told.discard(member_id)
 
     # -- records -----------------------------------------------------------------------------------
 

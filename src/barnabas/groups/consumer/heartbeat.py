@@ -4,6 +4,9 @@ A member sends its subscription and what it owns, and gets its epoch and its ass
 repeat only what has changed. Epoch 0 joins, -1 leaves, -2 is a static member that leaves for a
 while.
 
+An answer may get lost with its coordinator, after what it says was persisted: the first answer of
+the next one has the assignment. Kafka waits until the client asks for it.
+
 A member that waits for partitions is asked for its next heartbeat sooner than others
 (`_WAITING_INTERVAL_MS`), so that a rebalance takes about a second rather than up to two heartbeat
 intervals. Kafka does not do that.
@@ -118,9 +121,10 @@ def heartbeat(
         member_epoch=has.member_epoch,
         heartbeat_interval_ms=_interval_ms(group, has, now_ms),
     )
-    answer_was_lost = request.member_epoch != had.member_epoch
+    answer_was_lost = request.member_epoch != had.member_epoch or member_id not in group.told
     if answer_was_lost or _is_full(request) or not _is_same(has.assigned, had.assigned):
         response.assignment = _assignment(has.assigned)
+    group.told.add(member_id)
     group.answer(decision, it.token, response, _failed)
 
 
