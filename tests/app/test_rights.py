@@ -15,17 +15,10 @@ from barnabas.app.rights import rights_of
 from barnabas.client.rights.grants import grant_commands
 from barnabas.errors import NotAuthorized
 from tests.cli.conftest import Cli
-from tests.support.access import AUTHORIZER
-from tests.support.sasl import ADMIN, SaslBroker
+from tests.support.access import CLOSED
+from tests.support.sasl import SECURITY, SaslBroker
 from tests.support.wait import wait_until_async
 
-USER, PASSWORD = ADMIN
-SECURITY = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": USER,
-    "sasl.password": PASSWORD,
-}
 SOURCE = """
 import barnabas
 
@@ -71,13 +64,7 @@ COMMANDS = [
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslBroker]:
     """A broker with access rules; whoever does not sign in is a super user."""
-    settings = {
-        **AUTHORIZER,
-        "super.users": "User:root;User:ANONYMOUS",
-        "auto.create.topics.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-    }
-    with SaslBroker(tmp_path_factory.mktemp("closed"), settings) as broker:
+    with SaslBroker(tmp_path_factory.mktemp("closed"), CLOSED) as broker:
         with barnabas.Admin(broker.bootstrap) as admin:
             for name in ("orders", "invoices", "payments", "booked", "reports", "audit"):
                 admin.create_topic(name)

@@ -23,6 +23,14 @@ AUTHORIZER = {
     "super.users": "User:root",
 }
 
+CLOSED = {
+    **AUTHORIZER,
+    "super.users": "User:root;User:ANONYMOUS",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""Settings of a `SaslBroker` with access rules, where whoever does not sign in is a super user."""
+
 OPEN = Authorization(AuthorizerSettings("", None, False), lambda: 0)
 """For nodes of a test where everybody may do everything."""
 

@@ -19,6 +19,13 @@ from tests.support.cluster import ClusterProcesses
 PLAIN_PASSWORD = "wonder;land-1865"
 SCRAM_PASSWORD = "buïlder=2,x"
 ADMIN = ("alice", PLAIN_PASSWORD)
+SECURITY = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": ADMIN[0],
+    "sasl.password": ADMIN[1],
+}
+"""Settings of a client that signs in as `ADMIN`."""
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 _JAAS = f'PlainLoginModule required user_alice="{PLAIN_PASSWORD}" user_carol="hatter";'

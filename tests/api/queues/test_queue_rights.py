@@ -9,17 +9,11 @@ import pytest
 import barnabas
 from barnabas.errors import NotAuthorized
 from tests.cli.conftest import Cli
-from tests.support.access import AUTHORIZER
-from tests.support.sasl import ADMIN, SaslBroker
+from tests.support.access import CLOSED
+from tests.support.sasl import ADMIN, SECURITY, SaslBroker
 from tests.support.wait import LIMIT_S, wait_until
 
-USER, PASSWORD = ADMIN
-SECURITY = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": USER,
-    "sasl.password": PASSWORD,
-}
+USER = ADMIN[0]
 WORKER = ("--group", "resizers", "--dead-letters", "dead", "--results", "--delays")
 SUBMITTER = ("--results", "--delays")
 
@@ -27,13 +21,7 @@ SUBMITTER = ("--results", "--delays")
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslBroker]:
     """A broker with access rules; whoever does not sign in is a super user."""
-    settings = {
-        **AUTHORIZER,
-        "super.users": "User:root;User:ANONYMOUS",
-        "auto.create.topics.enable": "false",
-        "group.initial.rebalance.delay.ms": "0",
-    }
-    with SaslBroker(tmp_path_factory.mktemp("closed"), settings) as broker:
+    with SaslBroker(tmp_path_factory.mktemp("closed"), CLOSED) as broker:
         with barnabas.Admin(broker.bootstrap) as admin:
             admin.create_topic("pictures")
         yield broker

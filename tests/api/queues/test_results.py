@@ -19,6 +19,7 @@ from barnabas.client.results.job_ids import JOB_ID_HEADER, RESULTS_HEADER
 from barnabas.errors import ClientClosed, InvalidArgument, JobFailed, UnknownTopic
 from tests.api.faces import Face
 from tests.api.queues.conftest import Jobs
+from tests.cli.conftest import Cli
 from tests.support.wait import LIMIT_S, wait_until
 
 WORKER = """
@@ -144,6 +145,27 @@ def test_a_dead_letter_is_told(face: Face, queue_servers: str, jobs: Jobs) -> No
     ):
         failed = queue.submit(3)
         assert "ConnectionError: the bank is closed for 3" in str(failed.exception(LIMIT_S))
+
+
+def test_a_job_that_is_replayed_has_a_later_result(queue_servers: str, jobs: Jobs) -> None:
+    topic = jobs(0)
+    letters = f"{topic}-dead"
+    with barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue:
+
+        def refuse(job: QueueMessage) -> None:
+            job.reject("closed today")
+
+        with worker(queue_servers, topic, refuse, dead_letters=letters):
+            failed = queue.submit(3).exception(LIMIT_S)
+            assert isinstance(failed, JobFailed)
+        Cli(queue_servers).ok("dead-letters", "replay", letters)
+        with worker(queue_servers, topic, double):
+
+            def later() -> int | None:
+                job = queue.submitted(failed.job_id)
+                return None if job.exception(LIMIT_S) else job.result()
+
+            assert wait_until(later) == 6
 
 
 def test_an_id_finds_the_result_from_anywhere(face: Face, queue_servers: str, jobs: Jobs) -> None:

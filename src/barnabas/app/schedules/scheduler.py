@@ -190,27 +190,28 @@ class Scheduler:
             if found[0] != next_ms:
                 _log.warning("schedule %s leaves out ticks: they are too old", schedule.name)
             for tick_ms in found:
-                try:
-                    results = await schedule.call(tick_ms, self._run_sync)
-                except Exception:  # noqa: BLE001 - whatever a function raises
+                if not await self._do(schedule, tick_ms, sink):
                     failed += 1
-                    _log.exception("schedule %s failed; it is called again", schedule.name)
-                    await self._sleep(schedule, _AGAIN.pause(failed))
-                    break
-                try:
-                    await self._store(schedule, tick_ms, results, sink)
-                except BarnabasError as error:
-                    if consequence_of(error) is not Consequence.GIVES_UP:
-                        raise
-                    failed += 1
-                    _log.error(
-                        "what schedule %s returned is not stored; it is called again: %s",
-                        schedule.name,
-                        error,
-                    )
                     await self._sleep(schedule, _AGAIN.pause(failed))
                     break
                 last_ms, failed = tick_ms, 0
+
+    async def _do(self, schedule: Schedule, tick_ms: int, sink: Sink) -> bool:
+        """Call the function and store what it returns. Raises what is not about this tick."""
+        try:
+            results = await schedule.call(tick_ms, self._run_sync)
+        except Exception:  # noqa: BLE001 - whatever a function raises
+            _log.exception("schedule %s failed; it is called again", schedule.name)
+            return False
+        try:
+            await self._store(schedule, tick_ms, results, sink)
+        except BarnabasError as error:
+            if consequence_of(error) is not Consequence.GIVES_UP:
+                raise
+            what = "what schedule %s returned is not stored; it is called again: %s"
+            _log.error(what, schedule.name, error)
+            return False
+        return True
 
     async def _store(
         self, schedule: Schedule, tick_ms: int, results: Sequence[Encoded], sink: Sink

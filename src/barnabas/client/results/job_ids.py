@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from secrets import token_hex
 from typing import NamedTuple
 
+from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
 
@@ -23,7 +24,6 @@ SUFFIX = ".results"
 _HEADERS = (JOB_ID_HEADER, RESULTS_HEADER)
 _ID = re.compile(rb"[0-9a-f]{32}\Z")
 _TOPIC = re.compile(r"(?=.{1,249}\Z)[A-Za-z0-9._-]+" + re.escape(SUFFIX) + r"\Z")
-_LETTER = "dead-letter."
 
 
 def new_job_id(now_ms: int, partition: int, partition_count: int) -> str:
@@ -61,10 +61,12 @@ def reply_to(headers: Iterable[Header]) -> ReplyTo | None:
 
     A dead letter is no job: its submitter was told of the failure.
     """
-    headers = list(headers)
-    if any(name.startswith(_LETTER) for name, _ in headers):
-        return None
-    found = {name: value or b"" for name, value in headers if name in _HEADERS}
+    found: dict[str, bytes] = {}
+    for name, value in headers:
+        if name.startswith(HEADER_PREFIX):
+            return None
+        if name in _HEADERS:
+            found[name] = value or b""
     job_id = found.get(JOB_ID_HEADER, b"")
     topic = found.get(RESULTS_HEADER, b"").decode("utf-8", "replace")
     return ReplyTo(topic, job_id) if is_job_id(job_id) and _TOPIC.match(topic) else None
