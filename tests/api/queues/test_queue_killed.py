@@ -3,6 +3,7 @@
 Sessions last for an hour here, so that nothing comes back with their end.
 """
 
+import select
 import signal
 import subprocess
 import sys
@@ -63,25 +64,49 @@ def cluster() -> Iterator[barnabas.Cluster]:
         yield cluster
 
 
+class Jobs:
+    """Jobs of a topic, submitted in turn to its partitions."""
+
+    def __init__(self, producer: barnabas.Producer, topic: str) -> None:
+        self.topic = topic
+        self.sent: set[int] = set()
+        self._producer = producer
+
+    def submit(self, count: int) -> None:
+        for number in range(len(self.sent), len(self.sent) + count):
+            self._producer.send(self.topic, number, partition=number % PARTITIONS).result(LIMIT_S)
+            self.sent.add(number)
+
+
 @pytest.fixture
-def topic(cluster: barnabas.Cluster) -> str:
+def jobs(cluster: barnabas.Cluster) -> Iterator[Jobs]:
     name = f"jobs-{uuid4().hex[:8]}"
     cluster.create_topic(name, partitions=PARTITIONS)
     with barnabas.Admin(cluster.bootstrap_servers) as admin:
         admin.set_configs({"share.auto.offset.reset": "earliest"}, group=name)
     with barnabas.Producer(cluster.bootstrap_servers, value_format="int") as producer:
-        for number in range(COUNT):
-            producer.send(name, number, partition=number % PARTITIONS)
-    return name
+        jobs = Jobs(producer, name)
+        jobs.submit(COUNT)
+        yield jobs
 
 
 @contextmanager
-def worker(program: str, *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
-    """One that has a job."""
-    process = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE)
+def worker(program: str, servers: str, jobs: Jobs) -> "Iterator[subprocess.Popen[bytes]]":
+    """One that has a job.
+
+    New jobs come until it has one: those of before may all be locked by another worker.
+    """
+    command = [sys.executable, "-c", program, servers, jobs.topic]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
     with process:
         try:
             assert process.stdout is not None
+
+            def begun() -> bool:
+                jobs.submit(PARTITIONS)
+                return bool(select.select([process.stdout], [], [], 0.3)[0])
+
+            wait_until(begun, "a worker has no job")
             assert process.stdout.readline() == b"begun\n"
             yield process
         finally:
@@ -95,33 +120,39 @@ def member_count(cluster: barnabas.Cluster, group: str) -> int:
 
 @pytest.mark.parametrize("program", [OURS, FOREIGN], ids=["ours", "foreign"])
 def test_partitions_and_jobs_of_killed_workers_go_to_the_one_that_is_left(
-    cluster: barnabas.Cluster, topic: str, program: str
+    cluster: barnabas.Cluster, jobs: Jobs, program: str
 ) -> None:
     """Two are killed at once, so a partition may be without a worker until it is given away."""
-    servers = cluster.bootstrap_servers
+    servers, group = cluster.bootstrap_servers, jobs.topic
     got: set[int] = set()
     with ExitStack() as stack:
-        killed = [stack.enter_context(worker(program, servers, topic)) for _ in range(2)]
+        killed = [stack.enter_context(worker(program, servers, jobs)) for _ in range(2)]
         queue = stack.enter_context(
-            barnabas.Queue(servers, topic, group=topic, value_format="int", prefetch=1)
+            barnabas.Queue(servers, group, group=group, value_format="int", prefetch=1)
         )
-        first = queue.get(LIMIT_S)
-        assert first is not None
-        assert member_count(cluster, topic) == 3
-        for each in killed:
-            each.send_signal(signal.SIGKILL)
 
-        def all_came() -> bool:
+        def accepted() -> bool:
             job = queue.get(0.2)
             if job is not None:
                 got.add(job.value)
                 job.accept()
-            return got == set(range(COUNT))
+            return job is not None
 
-        got.add(first.value)
-        first.accept()
-        wait_until(all_came, lambda: f"{set(range(COUNT)) - got} are locked, or not read")
-        wait_until(lambda: member_count(cluster, topic) == 1, "killed workers are still members")
+        def first_accepted() -> bool:
+            jobs.submit(PARTITIONS)
+            return accepted()
+
+        wait_until(first_accepted, "the one that is left has no job")
+        assert member_count(cluster, group) == 3
+        for each in killed:
+            each.send_signal(signal.SIGKILL)
+
+        def all_came() -> bool:
+            accepted()
+            return got == jobs.sent
+
+        wait_until(all_came, lambda: f"{jobs.sent - got} are locked, or not read")
+        wait_until(lambda: member_count(cluster, group) == 1, "killed workers are still members")
 
 
 def led_elsewhere(cluster: barnabas.Cluster) -> str:
