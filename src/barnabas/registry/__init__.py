@@ -1,0 +1,4 @@
+"""A schema registry with Confluent's formats.
+
+model  what a registry knows and decides, without I/O
+"""

@@ -1,0 +1,75 @@
+"""Changes of settings and modes."""
+
+from barnabas.registry.model.config import IMPORT, changed_config, checked_mode, level_of
+from barnabas.registry.model.contents import Json, JsonObject
+from barnabas.registry.model.errors import (
+    invalid_subject,
+    no_config,
+    no_mode,
+    not_permitted,
+)
+from barnabas.registry.model.image import RegistryImage
+from barnabas.registry.model.lookups import subjects_with
+from barnabas.registry.model.names import ALL_CONTEXTS, is_valid_subject, parse_subject
+from barnabas.registry.model.records import config_record, mode_record
+from barnabas.registry.model.registration import RegistryChange
+
+
+def set_config(
+    image: RegistryImage, subject: str | None, request: JsonObject
+) -> RegistryChange[JsonObject]:
+    """Settings of a subject, a context, or all (None); returns them. Raises `RegistryRefusal`."""
+    _check_name(subject)
+    config = changed_config(image.config(subject), request)
+    return RegistryChange(config, [config_record(subject, config)])
+
+
+def delete_config(image: RegistryImage, subject: str | None) -> RegistryChange[JsonObject]:
+    """Back to the settings above; returns what was set. Raises `RegistryRefusal`."""
+    config = image.config(subject)
+    if config is None:
+        if subject is not None:
+            raise no_config(subject)
+        return RegistryChange(image.config_in_force(None))
+    answer = {"compatibilityLevel": level_of(image.config_in_force(subject)), **config}
+    return RegistryChange(answer, [config_record(subject, None)])
+
+
+def set_mode(
+    image: RegistryImage, subject: str | None, mode: Json, *, force: bool = False
+) -> RegistryChange[str]:
+    """The mode of a subject, a context, or all (None); returns it. Raises `RegistryRefusal`.
+
+    A subject with schemas is only switched to IMPORT by `force`: imported ids could be theirs.
+    """
+    _check_name(subject)
+    wanted = checked_mode(mode)
+    if wanted == IMPORT and not force and image.mode_in_force(subject) != IMPORT:
+        found = subjects_with(image, ALL_CONTEXTS if subject is None else subject)
+        if subject is not None and parse_subject(subject).subject:
+            found = [each for each in found if each == subject]
+        if found:
+            raise not_permitted("Cannot import since found existing subjects")
+    return RegistryChange(wanted, [mode_record(subject, wanted)])
+
+
+def delete_mode(image: RegistryImage, subject: str | None) -> RegistryChange[str]:
+    """Back to the mode above; returns what was set. Raises `RegistryRefusal`."""
+    mode = image.mode(subject)
+    if mode is None:
+        if subject is not None:
+            raise no_mode(subject)
+        return RegistryChange(image.mode_in_force(None))
+    return RegistryChange(mode, [mode_record(subject, None)])
+
+
+def _check_name(subject: str | None) -> None:
+    """A subject, or a context without a subject."""
+    if subject is None:
+        return
+    name = parse_subject(subject)
+    if name.subject or not name.context.startswith("."):
+        if not is_valid_subject(subject):
+            raise invalid_subject(subject)
+    elif name.context == ".":
+        raise invalid_subject(subject)
