@@ -14,7 +14,6 @@ from confluent_kafka import Producer
 from tests.support.wait import LIMIT_S, wait_until
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 120.0
 
 
 class MemberProcess:
@@ -105,7 +104,6 @@ class SteadyProducer:
         before = set(self.acked)
         wait_until(
             lambda: set().union(*(member.read() for member in members)) & (self.acked - before),
-            timeout_s=PATIENCE_S,
         )
 
 
@@ -122,7 +120,6 @@ def wait_for_shares(members: Sequence[MemberProcess], sizes: Sequence[int]) -> N
         lambda: (
             f"wanted shares of {sizes}, there are {[sorted(each.assigned) for each in members]}"
         ),
-        timeout_s=PATIENCE_S,
     )
 
 
@@ -135,5 +132,4 @@ def wait_until_all_read(producer: SteadyProducer, members: Sequence[MemberProces
     wait_until(
         lambda: not missing(),
         lambda: f"{len(missing())} values were never read",
-        timeout_s=PATIENCE_S,
     )

@@ -8,6 +8,7 @@ order; and in the end it is all of it.
 """
 
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -20,6 +21,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest
+from tests.cluster.transformer import PATIENCE
 from tests.cluster.workload import IMPATIENT
 from tests.foreign_clients.conftest import CLIENTS
 from tests.support.cluster import ClusterProcesses
@@ -29,23 +31,33 @@ from tests.support.wait import LIMIT_S, wait_until
 SOURCE = "source"
 PARTITIONS = 3
 RECORDS_PER_S = 40
+_MOST_PATIENT = 16
 _ROOT = Path(__file__).parents[2]
 
 
 class Transformer:
-    """One process. `replace` starts another of the same name while this one may still run."""
+    """One process. `replace` starts another of the same name while this one may still run.
+
+    One that ended by itself may have had too little time on a busy machine: the next has more.
+    """
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self.command = command
         self._log = log
         self.restarts = 0
+        self._patience = 1
         self.replaced: list[subprocess.Popen[bytes]] = []
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
         with self._log.open("ab") as out:
             return subprocess.Popen(
-                self.command, cwd=_ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+                self.command,
+                cwd=_ROOT,
+                env={**os.environ, PATIENCE: str(self._patience)},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
             )
 
     def replace(self) -> None:
@@ -54,8 +66,10 @@ class Transformer:
 
     def tend(self) -> None:
         """Start it again if it has ended."""
-        if self.process.poll() is not None:
+        if (code := self.process.poll()) is not None:
             self.restarts += 1
+            if code > 0:
+                self._patience = min(2 * self._patience, _MOST_PATIENT)
             self.process = self._start()
 
     @property
@@ -168,11 +182,11 @@ class Pipelines:
     def wait_until_ready(self) -> None:
         self._wait(
             lambda: all(t.ready for t in self.transformers.values()),
-            120,
+            LIMIT_S,
             lambda: "not all are ready",
         )
 
-    def wait_for_progress(self, timeout_s: float = 120) -> None:
+    def wait_for_progress(self, timeout_s: float = LIMIT_S) -> None:
         """Until each pipeline has put out something that went in after now."""
         since = [len(values) + 1 for values in self.sent]
         waits = dict.fromkeys(self.seen, "nothing")
@@ -191,7 +205,7 @@ class Pipelines:
         self._wait(came_out, timeout_s, what_came)
         print(what_came(), flush=True)
 
-    def finish(self, timeout_s: float = 120) -> None:
+    def finish(self, timeout_s: float = LIMIT_S) -> None:
         """Stop what goes in, wait until all has come out, and a while for what should not."""
         self._writing.clear()
         self._threads[0].join(LIMIT_S)

@@ -33,8 +33,12 @@ STUCK = 4
 """And one that did not get on with a transaction for too long: what watches over services in real
 life. kafka-python 3.0.12 forgets a request whose coordinator can't be reached, and waits."""
 
-_TRANSACTION_TIMEOUT_MS = 6_000
-_PATIENCE_S = 7.0
+PATIENCE = "TRANSFORMER_PATIENCE"
+"""The variable that says how many times as long a transaction may take."""
+
+_TIMES = int(os.environ.get(PATIENCE, "1"))
+_TRANSACTION_TIMEOUT_MS = _TIMES * 6_000
+_PATIENCE_S = _TIMES * 7.0
 _REQUEST_TIMEOUT_MS = 3_000
 _PAUSE_S = 0.02
 """Between a transaction's last write and its end, so that what happens, happens inside of it."""

@@ -193,7 +193,7 @@ class Workload:
         """What was acknowledged of all that was sent since then."""
         return [acked for acked in self.history.acked[-5_000:] if acked.sent_at >= at]
 
-    def wait_for_progress(self, timeout_s: float = 120) -> None:
+    def wait_for_progress(self, timeout_s: float = LIMIT_S) -> None:
         """Until each partition has acknowledged what was sent, and both readers read, after now."""
         since = _now()
         wanted = set(self._partitions)
@@ -224,14 +224,14 @@ class Workload:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, timeout_s: float = 180, drain_s: float = 60) -> list[Violation]:
+    def finish(self, timeout_s: float = LIMIT_S) -> list[Violation]:
         """Stop writing, let readers read to the end, read all once more, judge."""
         self._producing.clear()
         for thread in self._producers:
             thread.join(timeout_s)
             assert not thread.is_alive(), f"{thread.name} does not end"
         ends = self._read_all(timeout_s)
-        self._drain(ends, drain_s)
+        self._drain(ends, timeout_s)
         self._consuming.clear()
         for thread in self._consumers:
             thread.join(timeout_s)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.machine import OPTIONAL, find_tool
+from tests.support.wait import LIMIT_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +61,7 @@ def steps(document: Path, *, without: str | None = None) -> list[Step]:
     return [step for step in found if not NOT_RUN.match(step.source)]
 
 
-def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = 60) -> None:
+def run(step: Step, bootstrap: str, directory: Path, *, timeout_s: float = LIMIT_S) -> None:
     """Run one step as the document says, but with this broker; raise if it is not as promised."""
     source = step.source.replace(_ADDRESS, bootstrap).replace("/var/lib/barnabas/", "data/")
     if step.kind == "python" and (named := _FILE.match(source)):

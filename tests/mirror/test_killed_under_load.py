@@ -18,8 +18,6 @@ from tests.support.wait import LIMIT_S, wait_until
 Ends = tuple[ClusterEnd, ClusterEnd]
 RECORDS = 100_000
 BURST = 25_000
-PATIENCE_S = 20.0
-"""How long groups get to be told better; not a limit of a test that is right."""
 BARNABAS = (sys.executable, "-m", "barnabas")
 
 
@@ -108,7 +106,7 @@ def test_offsets_are_translated_exactly_after_a_kill(
         wanted = {group: exact[number] for group, number in committed.items()}
         wait_until(lambda: max(committed, key=lambda group: committed[group]) in translated())
         with contextlib.suppress(AssertionError):
-            wait_until(lambda: translated() == wanted, timeout_s=PATIENCE_S)
+            wait_until(lambda: translated() == wanted)
         found = translated()
         differences = {
             committed[group]: None if group not in found else wanted[group] - found[group]

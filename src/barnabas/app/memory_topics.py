@@ -41,6 +41,10 @@ class TestClock:
         heappush(self._sleepers, (due_ms, next(self._numbers), awake))
         await awake
 
+    async def sleep_until(self, due_ms: int) -> None:
+        if due_ms > self.now_ms:
+            await self.sleep((due_ms - self.now_ms) / 1000)
+
     def wake_next(self, until_ms: int) -> bool:
         """Move to the next sleeper that is due, and wake it; False if none is."""
         while self._sleepers and self._sleepers[0][0] <= until_ms:

@@ -52,6 +52,25 @@ def test_a_cron_expression_in_a_time_zone() -> None:
         assert {each["hour"] for each in run.values("reports", dict)} == {"6"}
 
 
+def test_a_year_is_over_at_once() -> None:
+    """Nothing happens on most days of it: what looks at a real clock now and then has no part."""
+    app = App()
+
+    @app.schedule("0 6 1 * *", produces="reports", group="reporting")
+    def monthly(tick: datetime) -> dict[str, int]:
+        return {"month": tick.month}
+
+    handled: list[int] = []
+
+    @app.handler("reports", group="reporting")
+    def report(wanted: dict[str, int]) -> None:
+        handled.append(wanted["month"])
+
+    with app.test() as run:
+        run.advance("365d")
+    assert handled == list(range(1, 13))
+
+
 def test_results_may_be_many_none_or_go_elsewhere() -> None:
     app = App()
 

@@ -15,7 +15,7 @@ once.
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 
 from barnabas.app.clock import Clock
@@ -33,7 +33,6 @@ from barnabas.records.message import Message
 
 _POLL_S = 1.0
 _CLOSE_S = 5.0
-_SLEEP_S = 60.0  # at most, for a clock that was set
 _TRANSACTION_S = 30.0
 _AGAIN = Backoff(1.0, 60.0)
 _log = logging.getLogger("barnabas.app")
@@ -184,15 +183,15 @@ class Scheduler:
         ticks, failed = schedule.ticks, 0
         while True:
             next_ms = ticks.after(last_ms)
-            while (left_s := (next_ms - self._clock.time_ms()) / 1000) > 0:
-                await self._sleep(schedule, min(left_s, _SLEEP_S))
+            await self._asleep_during(schedule, self._clock.sleep_until(next_ms))
             found = due(ticks, last_ms, self._clock.time_ms(), schedule.catch_up_ms)
             if found[0] != next_ms:
                 _log.warning("schedule %s leaves out ticks: they are too old", schedule.name)
             for tick_ms in found:
                 if not await self._do(schedule, tick_ms, sink):
                     failed += 1
-                    await self._sleep(schedule, _AGAIN.pause(failed))
+                    pause = self._clock.sleep(_AGAIN.pause(failed))
+                    await self._asleep_during(schedule, pause)
                     break
                 last_ms, failed = tick_ms, 0
 
@@ -226,10 +225,10 @@ class Scheduler:
         partition = self._partition.partition  # the only one, unless somebody has added more
         await sink.send(self._topic, value, schedule.name.encode(), partition=partition)
 
-    async def _sleep(self, schedule: Schedule, pause_s: float) -> None:
+    async def _asleep_during(self, schedule: Schedule, pause: Awaitable[None]) -> None:
         self._asleep.add(schedule.name)
         try:
-            await self._clock.sleep(pause_s)
+            await pause
         finally:
             self._asleep.discard(schedule.name)
 
