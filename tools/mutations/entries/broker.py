@@ -21,7 +21,7 @@ BROKER = (
     ),
     Mutation(
         name="acks-all-with-too-few-replicas",
-        file="broker/handlers/produce.py",
+        file="broker/handlers/production.py",
         old="        if acks == ACKS_ALL and partition.lacks_replicas:\n",
         new="        if acks == ACKS_ALL and not partition.isr:\n",
         breaks="acks=all succeeds with fewer replicas than min.insync.replicas.",
@@ -29,7 +29,7 @@ BROKER = (
     ),
     Mutation(
         name="transactional-ack-without-wait",
-        file="broker/handlers/produce.py",
+        file="broker/handlers/production.py",
         old="        if acks == ACKS_ALL:\n",
         new="        if acks == ACKS_ALL and not verified:\n",
         breaks="The first batch of a transaction is acknowledged before it is replicated.",
