@@ -15,6 +15,7 @@ see `mover`. Imports go down this list only.
 delayed_core      puts and moves, for an application
 movers            which topics have records for later
 mover             moves what is due, as a member of the group
+record_moves      writes each due record where it goes
 delayed_sends     puts records for later
 delayed_topic     how TOPIC.delayed is named and made
 waiting_records   the first records of each level, as a mover has them

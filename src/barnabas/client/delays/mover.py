@@ -10,7 +10,8 @@ of a transaction that was not committed, and the next member reads its records a
 back what a killed member has left open after `TRANSACTION_TIMEOUT_MS`, and give its levels to
 another one after `SESSION_TIMEOUT_MS`.
 
-What fails is tried again for as long as it takes. The log says why.
+What fails is tried again for as long as it takes. The log says why. A record that brokers refuse
+stays in TOPIC.delayed and holds up no others: see `record_moves`.
 """
 
 import asyncio
@@ -28,9 +29,9 @@ from barnabas.client.connect.security_settings import SecurityValue, security_se
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.consumer_options import core_of
 from barnabas.client.consumer.fetch_request import FetchTuning
-from barnabas.client.delays.delayed_record import with_due, without_due
 from barnabas.client.delays.delayed_sends import now_ms
 from barnabas.client.delays.delayed_topic import check_levels, delayed_topic
+from barnabas.client.delays.record_moves import RecordMoves
 from barnabas.client.delays.waiting_records import (
     ENOUGH_BYTES,
     ENOUGH_RECORDS,
@@ -76,6 +77,7 @@ class DelayedMover:
         time_ms: Callable[[], int] = now_ms,
     ) -> None:
         self.topic = topic
+        self.moves = RecordMoves(topic)
         self._delayed = delayed_topic(topic)
         self._bootstrap_servers = bootstrap_servers
         self._client_id = client_id
@@ -260,38 +262,22 @@ class _MoverMembership:
         transaction = self._producer.transaction()
         try:
             async with transaction:
+                self._mover.moves.begin()
                 for each in moves:
-                    await self._send(each)
+                    await self._mover.moves.write(self._producer, each, self._mover.now())
                 await transaction.send_offsets(self._consumer.group_id, offsets, self._read_by)
         except TransactionAborted as error:
             self._start_over()
-            await self._mover.failed(error)
+            if not self._mover.moves.rolled_back():
+                await self._mover.failed(error)
         except BrokerError as error:
             if error.code not in _REBALANCED:
                 raise
             self._start_over()
         else:
             self._committed |= offsets
+            self._mover.moves.committed()
             self._mover.moved()
-
-    async def _send(self, move: DueRecord) -> None:
-        message, due_ms, level = move
-        if level is None:
-            await self._producer.send(
-                self._mover.topic,
-                message.value,
-                key=message.key,
-                headers=without_due(message.headers),
-            )
-            return
-        await self._producer.send(
-            message.topic,
-            message.value,
-            key=message.key,
-            headers=with_due(message.headers, due_ms),
-            partition=level,
-            timestamp_ms=self._mover.now(),
-        )
 
     async def _tidy(self) -> None:
         """Pass over the ends of transactions, which count as lag."""
