@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import barnabas
+from barnabas.backoff import Backoff
+from barnabas.client.delays import mover, movers
 from barnabas.errors import NotAuthorized
 from tests.cli.conftest import Cli
 from tests.support.access import CLOSED
@@ -72,6 +74,53 @@ def test_the_commands() -> None:
     assert "give their --group" in cli.fails(
         2, "queue", "rights", "pictures", "--dead-letters", "dead"
     )
+
+
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name == "barnabas.delays"]
+
+
+def test_what_a_mover_lacks_is_said_once_with_the_commands(
+    cli: Cli, closed: SaslBroker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First nothing is allowed, then all but one right."""
+    monkeypatch.setattr(movers, "_LOOK_DENIED_S", 0.05)
+    monkeypatch.setattr(mover, "_RESTART", Backoff(0.05, 0.05))
+    grant(cli, commands(cli, "--group", "resizers"))
+    wanted = commands(cli, "--group", "resizers", "--delays")
+    last = f"barnabas acls add {USER} write --transactional-id pictures.delayed --prefixed"
+    assert last in wanted
+    with barnabas.Queue(closed.bootstrap, "pictures", group="other") as other:
+        other.put(b"cat", delay="100ms").result(LIMIT_S)
+    with barnabas.Queue(
+        closed.sasl_bootstrap, "pictures", group="resizers", security=SECURITY
+    ) as queue:
+        assert queue.get(1) is None
+        first = wait_until(lambda: messages(caplog))
+        assert f"barnabas acls add {USER} read,write --topic pictures.delayed" in first[0]
+        assert last in first[0]
+        grant(cli, [each for each in wanted if each != last])
+        second = wait_until(lambda: messages(caplog)[1:])
+        assert last in second[0]
+        assert "--topic" not in second[0]
+        cli.ok(*last.split()[1:])
+        job = queue.get(LIMIT_S)
+        assert job is not None
+        job.accept()
+    assert len(messages(caplog)) == 2
+
+
+def test_what_a_sender_lacks_is_named_in_one_error(cli: Cli, closed: SaslBroker) -> None:
+    grant(cli, commands(cli))
+    with (
+        barnabas.Queue(
+            closed.sasl_bootstrap, "pictures", group="resizers", security=SECURITY
+        ) as queue,
+        pytest.raises(NotAuthorized) as raised,
+    ):
+        queue.put(b"cat", delay="1h")
+    assert "write" in str(raised.value)
+    assert f"barnabas acls add {USER} describe_configs --topic pictures" in str(raised.value)
 
 
 def test_with_them_a_queue_works(cli: Cli, closed: SaslBroker, settings: Path) -> None:

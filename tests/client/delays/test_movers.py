@@ -10,6 +10,7 @@ import pytest
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.delays.movers import DelayedMovers
+from barnabas.errors import NotAuthorized
 from barnabas.wire.errors import ErrorCode
 from tests.client.virtual_time import now, run
 
@@ -24,6 +25,9 @@ class AskedCluster:
     async def refresh(self, names: Iterable[str]) -> dict[str, SimpleNamespace]:
         self.asked_at.append(now())
         return {name: SimpleNamespace(error_code=self.error) for name in names}
+
+    async def retrying(self, _attempt: object) -> None:
+        raise NotAuthorized(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "not even asked")
 
 
 @pytest.mark.parametrize(

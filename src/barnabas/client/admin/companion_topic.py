@@ -1,5 +1,6 @@
 """Topics that stand beside a topic and are as safe as it: TOPIC.delayed, TOPIC.results."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -11,6 +12,7 @@ from barnabas.client.connect.cluster_metadata import TopicMetadata
 from barnabas.errors import NotAuthorized, TopicExists
 from barnabas.wire.errors import ErrorCode
 
+_log = logging.getLogger("barnabas.client")
 _INHERITED = ("min.insync.replicas", "max.message.bytes")
 """As safe as the topic, and with room for what it has room for."""
 
@@ -46,16 +48,19 @@ async def ensure_companion(
             name,
             partitions=partitions(source),
             replication_factor=min(len(each.replicas) for each in source.partitions),
-            configs={**configs, **await _inherited(cluster, topic)},
+            configs={**configs, **await _inherited(cluster, topic, name)},
         )
     return None
 
 
-async def _inherited(cluster: ClusterClient, topic: str) -> dict[str, str]:
+async def _inherited(cluster: ClusterClient, topic: str, name: str) -> dict[str, str]:
     refused: dict[str, NotAuthorized] = {}
     described = await describe_configs(
         cluster, ResourceType.TOPIC, [topic], keys=_INHERITED, refused=refused
     )
+    for error in refused.values():
+        names = " and ".join(_INHERITED)
+        _log.warning("%s is created without %s of %s: %s", name, names, topic, error)
     return {
         each.name: each.value
         for each in described.get(topic, ())

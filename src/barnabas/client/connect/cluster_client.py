@@ -82,6 +82,8 @@ class ClusterClient:
         self.environment = environment
         self._monotonic = environment.monotonic
         self.client_id = client_id
+        self.user = security.sasl_username
+        """Who signs in; None if that is not a name with a password."""
         check_at_least(1, request_timeout_ms=request_timeout_ms)
         self.request_timeout_ms = request_timeout_ms
         self.retry_timeout_ms = retry_timeout_ms

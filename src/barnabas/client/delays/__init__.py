@@ -17,6 +17,7 @@ movers            which topics have records for later
 mover             moves what is due, as a member of the group
 record_moves      writes each due record where it goes
 delayed_sends     puts records for later
+delayed_rights    what senders and movers have to be allowed
 delayed_topic     how TOPIC.delayed is named and made
 waiting_records   the first records of each level, as a mover has them
 delayed_record    when a record is due, in its headers

@@ -6,9 +6,11 @@ from typing import Protocol
 
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.delays.delayed_record import with_due
+from barnabas.client.delays.delayed_rights import sender_denial
 from barnabas.client.delays.delayed_topic import delayed_topic, ensure_delayed_topic
 from barnabas.client.delays.levels import level_of
 from barnabas.client.producer.sent_record import Sent
+from barnabas.errors import NotAuthorized
 from barnabas.records.record import Header
 
 
@@ -62,7 +64,10 @@ class DelayedSends:
         if left_ms <= 0:
             return await self._send(topic, value, key, headers, None, None)
         if topic not in self._known:
-            await ensure_delayed_topic(self._cluster, topic)
+            try:
+                await ensure_delayed_topic(self._cluster, topic)
+            except NotAuthorized as error:
+                raise await sender_denial(self._cluster, topic, error) from error
             self._known.add(topic)
             self._on_found()
         return await self._send(

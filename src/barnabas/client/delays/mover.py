@@ -29,6 +29,7 @@ from barnabas.client.connect.security_settings import SecurityValue, security_se
 from barnabas.client.consumer.consumer_core import ConsumerCore
 from barnabas.client.consumer.consumer_options import core_of
 from barnabas.client.consumer.fetch_request import FetchTuning
+from barnabas.client.delays.delayed_rights import MoverDenials
 from barnabas.client.delays.delayed_sends import now_ms
 from barnabas.client.delays.delayed_topic import check_levels, delayed_topic
 from barnabas.client.delays.record_moves import RecordMoves
@@ -78,6 +79,7 @@ class DelayedMover:
     ) -> None:
         self.topic = topic
         self.moves = RecordMoves(topic)
+        self.denials = MoverDenials(topic)
         self._delayed = delayed_topic(topic)
         self._bootstrap_servers = bootstrap_servers
         self._client_id = client_id
@@ -95,7 +97,7 @@ class DelayedMover:
                 check_levels((await cluster.topics([self._delayed]))[self._delayed])
                 await self._join_and_move(cluster)
             except BarnabasError as error:
-                await self.failed(error)
+                await self.failed(error, cluster)
             finally:
                 await cluster.close()
 
@@ -150,11 +152,15 @@ class DelayedMover:
     def now(self) -> int:
         return self._time_ms()
 
-    async def failed(self, error: BarnabasError) -> None:
+    async def failed(self, error: BarnabasError, cluster: ClusterClient) -> None:
         """Say so, and wait a moment before the next attempt."""
         self._failures += 1
-        level = logging.INFO if error.retriable else logging.ERROR
-        _log.log(level, "delayed records of %s have to wait: %s", self.topic, error)
+        reason = error.__cause__ if isinstance(error, TransactionAborted) else error
+        if isinstance(reason, NotAuthorized):
+            await self.denials.report(cluster, reason)
+        else:
+            level = logging.INFO if error.retriable else logging.ERROR
+            _log.log(level, "delayed records of %s have to wait: %s", self.topic, error)
         await asyncio.sleep(_RESTART.pause(self._failures, random.random))
 
     def moved(self) -> None:
@@ -269,7 +275,7 @@ class _MoverMembership:
         except TransactionAborted as error:
             self._start_over()
             if not self._mover.moves.rolled_back():
-                await self._mover.failed(error)
+                await self._mover.failed(error, self._cluster)
         except BrokerError as error:
             if error.code not in _REBALANCED:
                 raise

@@ -58,6 +58,9 @@ class DelayedMovers:
                 found = await cluster.refresh(self._missing)
                 if {each.error_code for each in found.values()} == {_DENIED}:
                     pause_s = _LOOK_DENIED_S
+                for name, mover in self._missing.items():
+                    if found[name].error_code == _DENIED:
+                        await mover.denials.report(cluster)
                 for name in [each for each in self._missing if not found[each].error_code]:
                     start(self._missing.pop(name).run())
             with suppress(TimeoutError):

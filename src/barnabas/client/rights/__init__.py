@@ -4,5 +4,6 @@ right    one operation on one resource, and what it is for
 grants   the commands that grant them
 probe    which of them this client lacks, by asking the brokers
 rules    which of them a user lacks, by the access rules
+check    the error of a client that lacks some
 report   the error that names what is missing
 """

@@ -1,10 +1,8 @@
 """The rights that workers of a queue, and those who put jobs, need on a secured cluster."""
 
-from collections.abc import Iterator
-
-from barnabas.client.delays.delayed_topic import delayed_topic
+from barnabas.client.delays.delayed_rights import mover_rights, sender_rights
 from barnabas.client.results.results_topic import results_topic
-from barnabas.client.rights.right import Right, created_topic, group, topic, transactional_id
+from barnabas.client.rights.right import Right, created_topic, group, topic
 from barnabas.wire.acl_codes import AclOperation, ResourceType
 
 _SETTINGS = (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)
@@ -22,7 +20,7 @@ def worker_rights(
     if results:
         found.append(_optional(topic(AclOperation.WRITE, results_topic(name), f"results of {who}")))
     if delays:
-        found += _mover_rights(name)
+        found += mover_rights(name)
     what = f"settings of the share group {group_id}"
     return found + [
         Right(operation, ResourceType.GROUP, group_id, what, is_optional=True)
@@ -34,26 +32,16 @@ def submitter_rights(name: str, *, delays: bool, results: bool) -> list[Right]:
     """Of those who put jobs, and wait for their results."""
     found = [topic(AclOperation.WRITE, name, "jobs")]
     if delays:
-        what = f"jobs for later of {name}"
-        found += [topic(AclOperation.WRITE, delayed_topic(name), what)]
-        found += [created_topic(delayed_topic(name), what)]
+        found += sender_rights(name)
     if results:
         what = f"results of {name}"
         found += [topic(AclOperation.READ, results_topic(name), what)]
         found += [created_topic(results_topic(name), what)]
-    if delays or results:
-        found.append(topic(AclOperation.DESCRIBE_CONFIGS, name, "settings of the topics beside it"))
+    if results and not delays:
+        found.append(
+            topic(AclOperation.DESCRIBE_CONFIGS, name, f"settings of {results_topic(name)}")
+        )
     return found
-
-
-def _mover_rights(name: str) -> Iterator[Right]:
-    delayed, what = delayed_topic(name), f"moving jobs of {name} when they are due"
-    yield topic(AclOperation.READ, delayed, what)
-    yield topic(AclOperation.WRITE, delayed, what)
-    yield topic(AclOperation.WRITE, name, what)
-    yield group(delayed, what)
-    yield transactional_id(delayed, what, prefixed=True)
-    yield _optional(topic(AclOperation.DELETE, delayed, f"freeing the disk after {what}"))
 
 
 def _optional(right: Right) -> Right:
