@@ -100,8 +100,12 @@ def grant(cli: Cli, commands: list[str]) -> None:
         cli.ok(*shlex.split(command)[1:])
 
 
+ITS_OWN = {"BARNABAS_BOOTSTRAP": ""}
+"""The cluster that the application names."""
+
+
 def check(cli: Cli, module: Path, *options: str) -> tuple[int, list[str], str]:
-    done = cli.run("app", "rights", str(module), "--check", *options)
+    done = cli.run("app", "rights", str(module), "--check", *options, environment=ITS_OWN)
     return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()
 
 
@@ -165,6 +169,27 @@ def test_the_file_names_the_brokers(cli: Cli, module: Path, closed: SaslBroker) 
     assert check(cli, module, *options)[:2] == (1, COMMANDS)
 
 
+def test_variables_name_the_cluster_as_for_other_commands(
+    cli: Cli, module: Path, closed: SaslBroker, tmp_path: Path
+) -> None:
+    """Of `app rights`, and of `app run`, which is refused by the cluster that they name."""
+    module.write_text(
+        SOURCE.format(servers="localhost:1", security={"security.protocol": "PLAINTEXT"})
+    )
+    lines = {"bootstrap.servers": closed.sasl_bootstrap, **SECURITY}
+    config = tmp_path / "alice.properties"
+    config.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    named = {"BARNABAS_BOOTSTRAP": "", "BARNABAS_COMMAND_CONFIG": str(config)}
+    secured = {
+        f"BARNABAS_{name.upper().replace('.', '_')}": text for name, text in SECURITY.items()
+    }
+    for each in (named, {"BARNABAS_BOOTSTRAP": closed.sasl_bootstrap, **secured}):
+        done = cli.run("app", "rights", str(module), "--check", environment=each)
+        assert done.stdout.decode().splitlines() == COMMANDS
+        done = cli.run("app", "run", str(module), environment=each)
+        assert "application orders (user alice) lacks" in done.stderr.decode()
+
+
 def test_topics_that_exist_need_not_be_created(cli: Cli, module: Path, closed: SaslBroker) -> None:
     grant(cli, [each.replace(",create", "") for each in COMMANDS])
     created = [
@@ -193,7 +218,7 @@ def test_an_application_without_its_rights_does_not_start(cli: Cli, module: Path
         "application orders (user alice) lacks 2 rights; an administrator grants them with:",
         "  barnabas acls add alice write,create --topic orders-dead",
     ]
-    done = cli.run("app", "run", str(module))
+    done = cli.run("app", "run", str(module), environment=ITS_OWN)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(f"error: {caught.value}")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from barnabas.cli.application.loading import load
-from barnabas.cli.base.client_security import ClientConfig
+from barnabas.cli.base.client_security import cluster_override
 from barnabas.cli.base.command import CLUSTER, CommonOptions, command
 from barnabas.cli.base.rights import RightsCheck, RightsCluster, RightsUser, show_rights
 
@@ -31,19 +31,15 @@ def rights(
 ) -> int:
     """Print the access rules that an application needs, as commands.
 
-    No broker is needed without --check. Topics that only Outgoing(topic=...) and app.send name are
-    known if the application lists them: App(sends=[...]).
+    No broker is needed without --check, which asks the cluster that `app run` would use. Topics
+    that only Outgoing(topic=...) and app.send name are known if the application lists them:
+    App(sends=[...]).
     """
     from barnabas.app.rights import rights_of
 
     app = load(name)
-    config = common.command_config
-    security, servers = app.security, common.bootstrap
-    if config or (check and user):  # an administrator asks about somebody else
-        settings = ClientConfig(config, bootstrap=servers or ("-" if config is None else None))
-        security = settings.security_settings or app.security
-        if config:
-            servers = settings.named_bootstrap
-    cluster = RightsCluster(servers or app.bootstrap_servers, security)
+    override = cluster_override(common.command_config, common.bootstrap)
+    security = app.security if override.security is None else override.security
+    cluster = RightsCluster(override.bootstrap or app.bootstrap_servers, security)
     found = rights_of(app.handlers.values(), app.sends, app.schedules)
     return show_rights(found, cluster, user, check=check, as_json=common.as_json)

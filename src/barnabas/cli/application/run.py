@@ -11,7 +11,7 @@ import typer
 
 from barnabas.cli.application.loading import load
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.client_security import ClientConfig
+from barnabas.cli.base.client_security import cluster_override
 from barnabas.cli.base.command import CLUSTER, CommonOptions, UsageError, command
 from barnabas.cli.base.log_format import LogFormat
 
@@ -60,7 +60,11 @@ def run(
         LogFormat, typer.Option(help="Lines of the log: text, or JSON objects.")
     ] = LogFormat.TEXT,
 ) -> int | None:
-    """Run the handlers of an application until Ctrl-C."""
+    """Run the handlers of an application until Ctrl-C.
+
+    It uses the cluster of --bootstrap and --command-config, or of the variables
+    $BARNABAS_BOOTSTRAP and $BARNABAS_COMMAND_CONFIG; without them, the one that it names itself.
+    """
     from barnabas.app.logs import set_up_log
 
     address = None if http is None else _address(http)
@@ -98,12 +102,9 @@ def _run_here(
     # Not for programs that the application starts: they are no workers of this supervisor.
     number, supervisor = os.environ.pop(WORKER, "0"), os.environ.pop(SUPERVISOR, None)
     app = load(name)
-    if config:
-        settings = ClientConfig(config, bootstrap=servers)
-        app.security = settings.security_settings
-        servers = settings.named_bootstrap
-    if servers:
-        app.bootstrap_servers = servers
+    override = cluster_override(config, servers)
+    app.security = app.security if override.security is None else override.security
+    app.bootstrap_servers = override.bootstrap or app.bootstrap_servers
     app.runs_timers = number == "0"
     if supervisor is not None:
         threading.Thread(target=_end_with, args=(int(supervisor),), daemon=True).start()

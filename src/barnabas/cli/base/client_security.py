@@ -8,7 +8,7 @@ Without both, the profile in use counts, unless `--bootstrap` or a variable name
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -50,6 +50,8 @@ class ClientConfig:
         path: Path | None,
         bootstrap: str | None = None,
         environment: Mapping[str, str] | None = None,
+        *,
+        uses_profile: bool = True,
     ) -> None:
         """Raises `InvalidArgument` if the file can't be read."""
         from barnabas.client.connect.security_settings import SECURITY_SETTINGS
@@ -61,14 +63,14 @@ class ClientConfig:
             for variable, name in by_variable.items()
             if variable in environment
         }
-        path = _config_of(path, bootstrap, environment)
+        path = config_of(path, environment)
+        if path is None and uses_profile:
+            path = _profile_in_use(bootstrap, environment)
         given = {} if path is None else read_properties(path, _OPTION)
         from_file = given.pop(_BOOTSTRAP, None)
-        self.named_bootstrap = bootstrap or from_file
-        """The brokers that the option names, or the file."""
-        self.bootstrap = (
-            bootstrap or from_file or environment.get(BOOTSTRAP_VARIABLE) or DEFAULT_BOOTSTRAP
-        )
+        self.named_bootstrap = bootstrap or from_file or environment.get(BOOTSTRAP_VARIABLE)
+        """The brokers that the option names, the file, or the variable."""
+        self.bootstrap = self.named_bootstrap or DEFAULT_BOOTSTRAP
         for name, value in given.items():
             if name.startswith(_OF_SECURITY):
                 self._settings[name] = value
@@ -87,19 +89,41 @@ class ClientConfig:
         return security_settings(self._settings)
 
 
-def _config_of(
-    path: Path | None, bootstrap: str | None, environment: Mapping[str, str]
-) -> Path | None:
-    """The file to read: a file or profile that is named, or the profile in use."""
-    profiles = Profiles(environment)
+class ClusterOverride(NamedTuple):
+    """What a command says of the cluster of a program that names one itself; None: nothing."""
+
+    bootstrap: str | None
+    security: Mapping[str, str] | None
+
+
+def cluster_override(
+    path: Path | None, bootstrap: str | None, environment: Mapping[str, str] | None = None
+) -> ClusterOverride:
+    """What options and variables say. The profile in use is for commands, not for programs.
+
+    Raises `InvalidArgument` if the file can't be read.
+    """
+    environment = os.environ if environment is None else environment
+    path = config_of(path, environment)
+    given = ClientConfig(path, bootstrap, environment, uses_profile=False)
+    settings = given.security_settings
+    return ClusterOverride(given.named_bootstrap, settings if path or settings else None)
+
+
+def config_of(path: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The file that an option or the variable names, also as a profile."""
     if path is None and environment.get(CONFIG_VARIABLE):
         path = Path(environment[CONFIG_VARIABLE])
-    if path is None:
-        if bootstrap or environment.get(BOOTSTRAP_VARIABLE):
-            return None
-        in_use = profiles.in_use()
-        return None if in_use is None else profiles.path(in_use)
-    if path.exists() or path.name != str(path):
+    if path is None or path.exists() or path.name != str(path):
         return path
-    profile = profiles.path(path.name)
+    profile = Profiles(environment).path(path.name)
     return profile if profile.exists() else path
+
+
+def _profile_in_use(bootstrap: str | None, environment: Mapping[str, str]) -> Path | None:
+    """Unless brokers are named."""
+    if bootstrap or environment.get(BOOTSTRAP_VARIABLE):
+        return None
+    profiles = Profiles(environment)
+    in_use = profiles.in_use()
+    return None if in_use is None else profiles.path(in_use)
