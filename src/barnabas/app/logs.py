@@ -1,9 +1,10 @@
 """The log of an application: each line says which record it is about.
 
 While a record is handled, everything that is logged has `handler`, `topic`, `partition` and
-`offset` as attributes of the log record: what the application logs, what a handler logs, and what
-libraries log that it calls. `barnabas app run` writes them in its lines; elsewhere, add
-`RecordContext()` to a handler of the module logging.
+`offset` as attributes of the log record; while a schedule is called, `handler` and `pid`. So it is
+with what the application logs, what a handler logs, and what libraries log that it calls. `barnabas
+app run` writes them in its lines; elsewhere, add `RecordContext()` to a handler of the module
+logging.
 """
 
 import json
@@ -19,7 +20,7 @@ current_handler: ContextVar[str] = ContextVar("barnabas handler", default="")
 current_message: ContextVar[Message | None] = ContextVar("barnabas message", default=None)
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_PLACE = ("handler", "topic", "partition", "offset")
+_PLACE = ("pid", "handler", "topic", "partition", "offset")
 
 
 class RecordContext(logging.Filter):
@@ -30,6 +31,9 @@ class RecordContext(logging.Filter):
         if message is not None and not hasattr(record, "topic"):
             record.handler = current_handler.get()
             record.topic, record.partition, record.offset = message[:3]
+        elif message is None and current_handler.get() and not hasattr(record, "handler"):
+            record.handler = current_handler.get()  # a schedule
+            record.pid = record.process
         return True
 
 

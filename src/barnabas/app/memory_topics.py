@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from heapq import heappop, heappush
@@ -189,7 +189,7 @@ class MemorySource:
     def done_up_to(self, message: Message) -> None:
         self.done_offsets.setdefault(message.topic, set()).update(range(message.offset + 1))
 
-    async def commit(self) -> None:
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """Nothing survives a run."""
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:

@@ -1,6 +1,6 @@
 """What handlers read from and send to: a cluster's clients, or topics in memory in tests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
@@ -31,7 +31,7 @@ class Source(Protocol):
 
     def done_up_to(self, message: Message) -> None: ...
 
-    async def commit(self) -> None: ...
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None: ...
 
     async def seek(self, partition: TopicPartition, offset: int) -> None: ...
 

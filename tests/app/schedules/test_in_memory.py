@@ -1,6 +1,8 @@
 """Schedules with the clock of `app.test()`."""
 
 import asyncio
+import logging
+import os
 from collections.abc import Callable
 from datetime import datetime
 from functools import wraps
@@ -9,8 +11,10 @@ from typing import Any
 import pytest
 
 from barnabas import App
-from barnabas.app import Outgoing
+from barnabas.app import Outgoing, memory_topics
+from barnabas.app.logs import RecordContext, TextLines
 from barnabas.errors import InvalidArgument
+from tests.support.wait import wait_until
 
 
 def test_each_tick_is_handled_once() -> None:
@@ -179,3 +183,78 @@ def test_a_plain_function_may_return_a_coroutine() -> None:
         run.advance("1h")
         assert [each.value for each in run.records("jobs")] == [b"done"]
         assert sorted(called) == ["awaited", "job", "timer"]
+
+
+def clock_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if "clock" in each.getMessage()]
+
+
+def set_back(clock: memory_topics.TestClock, by_ms: int) -> None:
+    """Those who sleep wake as if nothing had happened."""
+    clock.now_ms -= by_ms
+    clock._sleepers = [(due_ms - by_ms, number, awake) for due_ms, number, awake in clock._sleepers]
+
+
+def test_a_clock_that_is_set_back_is_said_once_and_fires_nothing_twice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App()
+
+    @app.schedule(every="10m", produces="jobs", group="g")
+    def job(tick: datetime) -> str:
+        return f"{tick:%H:%M}"
+
+    with app.test() as run:
+        run.advance("25m")
+        set_back(run._clock, 20 * 60_000)
+        wait_until(lambda: [run.advance("0s"), clock_lines(caplog)][1], "it is not seen")
+        run.advance("14m")
+        run.advance("5m")
+        assert [each.value for each in run.records("jobs")] == [b"00:10", b"00:20"]
+        run.advance("6m")
+        assert [each.value for each in run.records("jobs")] == [b"00:10", b"00:20", b"00:30"]
+    (said,) = clock_lines(caplog)
+    assert "schedules of g" in said
+    assert "2026-01-01T00:2" in said
+
+
+def test_a_clock_that_is_set_back_between_two_looks_stops_no_schedule() -> None:
+    app = App()
+
+    @app.schedule(every="10m", produces="jobs", group="g")
+    def job(tick: datetime) -> str:
+        return f"{tick:%H:%M}"
+
+    with app.test() as run:
+        clock, looks = run._clock, 0
+        time_ms = clock.time_ms
+
+        def jumping() -> int:
+            nonlocal looks
+            now_ms = time_ms()
+            if now_ms % 600_000 == 0 and (looks := looks + 1) % 2 == 0:
+                return now_ms - 60_000
+            return now_ms
+
+        clock.time_ms = jumping  # type: ignore[method-assign]
+        run.advance("31m")
+        assert [each.value for each in run.records("jobs")] == [b"00:10", b"00:20", b"00:30"]
+
+
+def test_lines_of_the_log_name_process_and_schedule(caplog: pytest.LogCaptureFixture) -> None:
+    app = App()
+
+    @app.schedule(every="10m", produces="jobs", group="g")
+    def fails() -> None:
+        logging.getLogger("bank").warning("closed")
+        raise ConnectionError
+
+    caplog.handler.addFilter(RecordContext())
+    with caplog.at_level(logging.INFO), app.test() as run:
+        run.advance("10m")
+    pid = os.getpid()
+    said = [each.getMessage() for each in caplog.records]
+    assert f"process {pid} calls the schedules of g: fails" in said
+    assert f"process {pid}: schedule fails failed; it is called again" in said
+    (line,) = [TextLines().format(each) for each in caplog.records if each.name == "bank"]
+    assert line.endswith(f"[pid={pid} handler=fails]")

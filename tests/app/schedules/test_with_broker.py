@@ -282,3 +282,30 @@ def test_a_function_that_raises_stop_iteration_is_called_again(servers: str, top
             assert round(tick_of(second) - tick_of(first), 3) == 0.1
 
     asyncio.run(check())
+
+
+def test_the_group_of_schedules_does_not_lag(servers: str, topic: str) -> None:
+    """Also when nobody has members there any more."""
+    app = App(servers)
+
+    @app.schedule(every="100ms", produces=topic, group=topic)
+    def job() -> str:
+        return "now"
+
+    async def ticks() -> None:
+        async with app.started(), barnabas.aio.Consumer(servers, topic) as consumer:
+            found: list[Message] = []
+
+            async def come() -> bool:
+                found.extend(await consumer.poll(0.1))
+                return len(found) >= 5
+
+            await wait_until_async(come)
+
+    asyncio.run(ticks())
+    name = f"{topic}.schedules"
+    with barnabas.Admin(servers) as admin:
+        (end,) = admin.offsets(name).values()
+        (committed,) = admin.group_offsets(name).values()
+    assert end > 5
+    assert committed == end

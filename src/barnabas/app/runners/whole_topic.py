@@ -103,8 +103,9 @@ class WholeTopic:
         if self._in_hand.get(partition, -1) <= message.offset:
             self._in_hand.pop(partition, None)
 
-    async def commit(self) -> None:
+    async def commit(self, offsets: Mapping[TopicPartition, int] | None = None) -> None:
         """All that was given is handled."""
+        del offsets
         self._in_hand.clear()
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:

@@ -3,5 +3,6 @@
     @app.schedule("0 6 * * *", produces="reports", group="reporting", time_zone="Europe/Berlin")
     def daily(tick: datetime) -> Report: ...
 
-`ticks` says when, `schedule` what, and `scheduler` does it: once, whichever workers die.
+`ticks` says when, by the `wall_clock`, `schedule` what, and `scheduler` does it: once, whichever
+workers die.
 """

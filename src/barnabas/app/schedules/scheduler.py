@@ -15,16 +15,19 @@ once.
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 
 from barnabas.app.clock import Clock
 from barnabas.app.dependencies import RunSync
+from barnabas.app.logs import current_handler
 from barnabas.app.outgoing import Encoded
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Connections, Sink, Source
 from barnabas.app.schedules.schedule import Schedule, schedules_topic
 from barnabas.app.schedules.ticks import due
+from barnabas.app.schedules.wall_clock import WallClock
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consequences import Consequence, consequence_of
@@ -33,6 +36,8 @@ from barnabas.records.message import Message
 
 _POLL_S = 1.0
 _CLOSE_S = 5.0
+_LAST_COMMIT_S = 1.0
+_COMMIT_MS = 10_000
 _TRANSACTION_S = 30.0
 _AGAIN = Backoff(1.0, 60.0)
 _log = logging.getLogger("barnabas.app")
@@ -51,6 +56,8 @@ class Scheduler:
         run_sync: RunSync,
     ) -> None:
         self._topic = schedules_topic(group)
+        self._group = group
+        self._who = f"process {os.getpid()}"
         self._partition = TopicPartition(self._topic, 0)
         self._schedules = list(schedules)
         self._connections = connections
@@ -60,6 +67,8 @@ class Scheduler:
         self._duty: asyncio.Task[None] | None = None
         self._transaction = asyncio.Lock()  # one at a time, for all schedules
         self._asleep: set[str] = set()
+        self._wall_clock: WallClock | None = None  # while on duty
+        self._committed = (0, 0)  # an offset, and when
 
     @property
     def is_busy(self) -> bool:
@@ -101,11 +110,36 @@ class Scheduler:
                     await self._duty
                 if self._duty is None and self._partition in source.assignment:
                     await self._on_duty(source)
+                await self._commit(source, _COMMIT_MS)
+                if self._duty is not None:
+                    await self._commit(source)
+                if self._wall_clock is not None:
+                    self._wall_clock.now_ms()  # ticks may be far away
         finally:
             await self._off_duty()
             with suppress(BarnabasError, TimeoutError):
+                async with asyncio.timeout(_LAST_COMMIT_S):
+                    await self._commit_last(source)
+            with suppress(BarnabasError, TimeoutError):
                 async with asyncio.timeout(_CLOSE_S):
                     await source.close()
+
+    async def _commit(self, source: Source, every_ms: int = _COMMIT_MS) -> None:
+        """The offsets of the group are for people only, who see no lag where nothing is late."""
+        offset, at_ms = self._committed
+        now_ms = self._clock.time_ms()
+        if self._partition not in source.assignment or abs(now_ms - at_ms) < every_ms:
+            return
+        position = source.position(self._partition)
+        if position != offset:
+            self._committed = position, now_ms
+            with suppress(BarnabasError):
+                await source.commit({self._partition: position})
+
+    async def _commit_last(self, source: Source) -> None:
+        while self._partition in source.assignment and (await source.lag())[self._partition]:
+            await source.poll(_POLL_S / 10, None)
+        await self._commit(source, 0)
 
     async def _on_duty(self, source: Source) -> None:
         sink = self._connections.sink(
@@ -154,13 +188,20 @@ class Scheduler:
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._begin_new(sink, done)
-            _log.info("this worker calls the schedules of %s", self._topic)
+            names = ", ".join(each.name for each in self._schedules)
+            _log.info("%s calls the schedules of %s: %s", self._who, self._group, names)
+            clock = self._wall_clock = WallClock(
+                self._clock,
+                f"{self._who}, schedules of {self._group}",
+                max(done[each.name][0] for each in self._schedules),
+            )
             tasks += [
-                asyncio.ensure_future(self._keep(each, sink, done[each.name][0]))
+                asyncio.ensure_future(self._keep(each, sink, done[each.name][0], clock))
                 for each in self._schedules
             ]
             await asyncio.gather(*tasks)
         finally:
+            self._wall_clock = None
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -178,15 +219,18 @@ class Scheduler:
 
     # -- one schedule --------------------------------------------------------------------------
 
-    async def _keep(self, schedule: Schedule, sink: Sink, last_ms: int) -> None:
+    async def _keep(self, schedule: Schedule, sink: Sink, last_ms: int, clock: WallClock) -> None:
         """Do each tick, one after the other, until this is cancelled."""
+        current_handler.set(schedule.name)
         ticks, failed = schedule.ticks, 0
         while True:
             next_ms = ticks.after(last_ms)
-            await self._asleep_during(schedule, self._clock.sleep_until(next_ms))
-            found = due(ticks, last_ms, self._clock.time_ms(), schedule.catch_up_ms)
+            while (now_ms := clock.now_ms()) < next_ms:
+                await self._asleep_during(schedule, self._clock.sleep_until(next_ms))
+            found = due(ticks, last_ms, now_ms, schedule.catch_up_ms)
             if found[0] != next_ms:
-                _log.warning("schedule %s leaves out ticks: they are too old", schedule.name)
+                what = "%s: schedule %s leaves out ticks: they are too old"
+                _log.warning(what, self._who, schedule.name)
             for tick_ms in found:
                 if not await self._do(schedule, tick_ms, sink):
                     failed += 1
@@ -200,15 +244,15 @@ class Scheduler:
         try:
             results = await schedule.call(tick_ms, self._run_sync)
         except Exception:  # noqa: BLE001 - whatever a function raises
-            _log.exception("schedule %s failed; it is called again", schedule.name)
+            _log.exception("%s: schedule %s failed; it is called again", self._who, schedule.name)
             return False
         try:
             await self._store(schedule, tick_ms, results, sink)
         except BarnabasError as error:
             if consequence_of(error) is not Consequence.GIVES_UP:
                 raise
-            what = "what schedule %s returned is not stored; it is called again: %s"
-            _log.error(what, schedule.name, error)
+            what = "%s: what schedule %s returned is not stored; it is called again: %s"
+            _log.error(what, self._who, schedule.name, error)
             return False
         return True
 
