@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.console.schemas.decoding import _plain
 from barnabas.console.schemas.reader import reader_of
-from barnabas.console.schemas.registry import Schema
+from barnabas.console.schemas.registry import RegisteredSchema
 from barnabas.console.schemas.wire_format import index_bytes, message_indexes
 from barnabas.console.schemas.writer import messages_of, writer_of
 from barnabas.errors import ValidationFailed
@@ -43,7 +43,7 @@ ORDER = {
         {"name": "trace", "type": {"type": "string", "logicalType": "uuid"}},
     ],
 }
-SCHEMA = Schema(7, "AVRO", json.dumps(ORDER), (("shop.Place", json.dumps(PLACE)),))
+SCHEMA = RegisteredSchema(7, "AVRO", json.dumps(ORDER), (("shop.Place", json.dumps(PLACE)),))
 GOOD: dict[str, Any] = {
     "id": 1 << 40,
     "count": 3,
@@ -60,7 +60,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-def shown(schema: Schema, data: bytes) -> Any:
+def shown(schema: RegisteredSchema, data: bytes) -> Any:
     return json.loads(json.dumps(reader_of(schema)(data), default=_plain))
 
 
@@ -127,7 +127,7 @@ def test_branches_that_refer_to_each_other_are_not_tried_again_and_again(last: A
     for _ in range(60):
         value = {"next": value, "own": "text"}
     items = ["null", linked("A", "int", linked("B", "string", "B")), "B"]
-    schema = Schema(3, "AVRO", json.dumps({"type": "array", "items": items}))
+    schema = RegisteredSchema(3, "AVRO", json.dumps({"type": "array", "items": items}))
     if last == {"next": None}:
         assert shown(schema, writer_of(schema)([value])) == [value]
     else:
@@ -137,7 +137,7 @@ def test_branches_that_refer_to_each_other_are_not_tried_again_and_again(last: A
 
 def test_protobuf_is_sent_as_the_message_that_was_chosen() -> None:
     definition = b64encode(payment_file().SerializeToString()).decode()
-    schema = Schema(9, "PROTOBUF", definition)
+    schema = RegisteredSchema(9, "PROTOBUF", definition)
     assert messages_of(schema) == ["Other", "Other.Payment"]
     typed = {"card_number": "4111", "at": "1970-01-01T00:16:40Z"}
     data = writer_of(schema, "Other.Payment")(typed)

@@ -4,7 +4,12 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
-from barnabas.console.schemas.registry import RegistryError, Schema, SchemaRegistry, Version
+from barnabas.console.schemas.registry import (
+    RegisteredSchema,
+    RegistryError,
+    SchemaRegistry,
+    Version,
+)
 from barnabas.console.schemas.writer import messages_of, writer_of
 from barnabas.errors import InvalidArgument, ValidationFailed
 
@@ -72,10 +77,10 @@ class RecordEncoder:
                 raise
             raise InvalidArgument(f"{part}: {error}") from None
 
-    async def _schema(self, version: Version) -> Schema:
+    async def _schema(self, version: Version) -> RegisteredSchema:
         assert self._registry is not None
         return await self._registry.schema(version.schema_id)
 
 
-def _written(schema: Schema, message: str | None, value: Any) -> bytes:
+def _written(schema: RegisteredSchema, message: str | None, value: Any) -> bytes:
     return writer_of(schema, message)(value)

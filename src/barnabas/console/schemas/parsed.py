@@ -5,7 +5,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any, NamedTuple
 
-from barnabas.console.schemas.registry import Schema
+from barnabas.console.schemas.registry import RegisteredSchema
 
 
 class AvroSchema(NamedTuple):
@@ -22,7 +22,7 @@ class ProtobufFile(NamedTuple):
     pool: Any
 
 
-def avro_schema(schema: Schema) -> AvroSchema:
+def avro_schema(schema: RegisteredSchema) -> AvroSchema:
     """Raises ValueError for a schema that can't be used, and says what is missing."""
     try:
         import fastavro
@@ -39,7 +39,7 @@ def avro_schema(schema: Schema) -> AvroSchema:
     return AvroSchema(parsed, named)
 
 
-def protobuf_file(schema: Schema) -> ProtobufFile:
+def protobuf_file(schema: RegisteredSchema) -> ProtobufFile:
     """Raises ValueError as above."""
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool

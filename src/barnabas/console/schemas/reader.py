@@ -6,14 +6,14 @@ from io import BytesIO
 from typing import Any
 
 from barnabas.console.schemas.parsed import avro_schema, protobuf_file
-from barnabas.console.schemas.registry import Schema
+from barnabas.console.schemas.registry import RegisteredSchema
 from barnabas.console.schemas.wire_format import HEADER, message_indexes
 
 Read = Callable[[bytes], Any]
 """Data with its header to what JSON can say. Raises ValueError."""
 
 
-def reader_of(schema: Schema) -> Read:
+def reader_of(schema: RegisteredSchema) -> Read:
     """Raises ValueError for a schema that can't be used, and says what is missing."""
     match schema.kind:
         case "AVRO":
@@ -25,7 +25,7 @@ def reader_of(schema: Schema) -> Read:
     raise ValueError(f"schemas of type {schema.kind} are not known here")
 
 
-def _avro(schema: Schema) -> Read:
+def _avro(schema: RegisteredSchema) -> Read:
     parsed = avro_schema(schema).parsed
     import fastavro
 
@@ -43,7 +43,7 @@ def _avro(schema: Schema) -> Read:
     return read
 
 
-def _protobuf(schema: Schema) -> Read:
+def _protobuf(schema: RegisteredSchema) -> Read:
     file, pool = protobuf_file(schema)
     from google.protobuf import json_format, message_factory
     from google.protobuf.message import DecodeError

@@ -33,7 +33,7 @@ _MAX_ASKED = 50
 _MAX_REFERENCES = 100
 
 
-class Schema(NamedTuple):
+class RegisteredSchema(NamedTuple):
     """`kind` is AVRO, PROTOBUF or JSON; references are definitions that it uses, by name."""
 
     id: int
@@ -78,12 +78,12 @@ class SchemaRegistry:
         if parts.username is not None:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._authorization = f"Basic {b64encode(user.encode()).decode()}"
-        self._known: dict[int, Schema] = {}
+        self._known: dict[int, RegisteredSchema] = {}
         self._failed: dict[int, tuple[float, str]] = {}
         self._away: tuple[float, str] | None = None
         self._calls = OutsideCalls(_AT_ONCE)
 
-    def known(self, number: int) -> Schema | None:
+    def known(self, number: int) -> RegisteredSchema | None:
         return self._known.get(number)
 
     def problem(self, number: int) -> str | None:
@@ -101,7 +101,7 @@ class SchemaRegistry:
         ]
         await asyncio.gather(*map(self._fetch, wanted[:_MAX_ASKED]))
 
-    async def schema(self, number: int) -> Schema:
+    async def schema(self, number: int) -> RegisteredSchema:
         """Raises `RegistryError`."""
         await self.prepare([number])
         found = self.known(number)
@@ -156,7 +156,7 @@ class SchemaRegistry:
         except (KeyError, TypeError, AttributeError, RecursionError):
             raise RegistryError(f"{self.url} does not answer as a schema registry does") from None
 
-    def _asked(self, number: int) -> Schema:
+    def _asked(self, number: int) -> RegisteredSchema:
         answer = self._get("schemas", "ids", str(number))
         kind = str(answer.get("schemaType") or "AVRO").upper()
         query = "?format=serialized" if kind == "PROTOBUF" else ""
@@ -164,7 +164,7 @@ class SchemaRegistry:
             answer = self._get("schemas", "ids", str(number), query=query)
         references: dict[str, str] = {}
         self._references(answer.get("references") or [], query, references)
-        return Schema(number, kind, str(answer["schema"]), tuple(references.items()))
+        return RegisteredSchema(number, kind, str(answer["schema"]), tuple(references.items()))
 
     def _references(self, listed: list[Any], query: str, found: dict[str, str]) -> None:
         """Those that a reference has come before it."""

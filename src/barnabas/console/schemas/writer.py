@@ -9,7 +9,7 @@ from typing import Any
 
 from barnabas.console.schemas.avro_values import AvroValues
 from barnabas.console.schemas.parsed import avro_schema, protobuf_file
-from barnabas.console.schemas.registry import Schema
+from barnabas.console.schemas.registry import RegisteredSchema
 from barnabas.console.schemas.wire_format import header, index_bytes
 from barnabas.errors import ValidationFailed
 
@@ -19,7 +19,7 @@ _MAX_MESSAGES = 500
 _FIELD = re.compile(r"^Failed to parse (\S+) field: ")
 
 
-def writer_of(schema: Schema, message: str | None = None) -> Write:
+def writer_of(schema: RegisteredSchema, message: str | None = None) -> Write:
     """`message` is the full name of one in a Protobuf schema, by default the first.
 
     Raises ValueError for a schema that can't be used.
@@ -34,12 +34,12 @@ def writer_of(schema: Schema, message: str | None = None) -> Write:
     raise ValueError(f"schemas of type {schema.kind} are not known here")
 
 
-def messages_of(schema: Schema) -> list[str]:
+def messages_of(schema: RegisteredSchema) -> list[str]:
     """The messages of a Protobuf schema, by their full names; none of others."""
     return [] if schema.kind != "PROTOBUF" else list(_messages(protobuf_file(schema).descriptor))
 
 
-def _avro(schema: Schema) -> Write:
+def _avro(schema: RegisteredSchema) -> Write:
     known = avro_schema(schema)
     values = AvroValues(known.parsed, known.named)
     import fastavro
@@ -57,7 +57,7 @@ def _avro(schema: Schema) -> Write:
     return write
 
 
-def _protobuf(schema: Schema, message: str | None) -> Write:
+def _protobuf(schema: RegisteredSchema, message: str | None) -> Write:
     file, pool = protobuf_file(schema)
     from google.protobuf import json_format, message_factory
 

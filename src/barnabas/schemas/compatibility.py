@@ -1,0 +1,64 @@
+"""Whether a new schema may follow earlier versions."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from barnabas.schemas.avro.compatibility import avro_findings
+from barnabas.schemas.incompatibility import Incompatibility
+from barnabas.schemas.parsing import ParsedSchema
+
+
+class Compatibility(StrEnum):
+    """What a subject promises to its readers and writers."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def is_transitive(self) -> bool:
+        """Compares with all earlier versions rather than the latest."""
+        return self.value.endswith("_TRANSITIVE")
+
+    @property
+    def reads_old(self) -> bool:
+        """The new schema reads what was written with earlier versions."""
+        return self.value.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def is_read_by_old(self) -> bool:
+        """Earlier versions read what is written with the new schema."""
+        return self.value.startswith(("FORWARD", "FULL"))
+
+
+def findings(reader: ParsedSchema, writer: ParsedSchema) -> list[Incompatibility]:
+    """Why `reader` can't read what was written with `writer`; empty if it can."""
+    if reader.schema.kind is not writer.schema.kind:
+        old, new = writer.schema.kind, reader.schema.kind
+        message = f"the schema is {new}, and {old} was written; use another subject"
+        return [Incompatibility("SCHEMA_TYPE_CHANGED", "/", "", message, old, new)]
+    return avro_findings(reader.type, writer.type)
+
+
+def check(
+    new: ParsedSchema,
+    earlier: Sequence[tuple[int, ParsedSchema]],
+    level: Compatibility,
+) -> list[Incompatibility]:
+    """Findings that forbid `new` as the next version; empty if it may follow.
+
+    `earlier` are the versions of the subject with their numbers, oldest first. Findings of the
+    latest version come first.
+    """
+    compared = earlier if level.is_transitive else earlier[-1:]
+    found: list[Incompatibility] = []
+    for version, old in reversed(compared):
+        if level.reads_old:
+            found += [each.against(version) for each in findings(new, old)]
+        if level.is_read_by_old:
+            found += [each.against(version) for each in findings(old, new)]
+    return found

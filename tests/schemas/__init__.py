@@ -1,0 +1,1 @@
+"""Schemas: parsing, texts, compatibility and models."""
