@@ -31,3 +31,16 @@ def record(*fields: Any, name: str = "Order", **more: Any) -> dict[str, Any]:
             extra = {"default": field[2]} if len(field) == 3 else {}
             made.append({"name": field[0], "type": field[1], **extra})
     return {"type": "record", "name": name, "fields": made, **more}
+
+
+def proto(text: str, **references: str) -> ParsedSchema:
+    """References by the stem of their path: `place` is imported as place.proto."""
+    known = {
+        f"{name}.proto": Schema(SchemaKind.PROTOBUF, each) for name, each in references.items()
+    }
+    wanted = tuple(SchemaReference(name, name, 1) for name in known)
+    return parse(Schema(SchemaKind.PROTOBUF, text, wanted), lambda each: known[each.name])
+
+
+def proto3(*lines: str, **references: str) -> ParsedSchema:
+    return proto("\n".join(('syntax = "proto3";', *lines)), **references)

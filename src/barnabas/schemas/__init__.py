@@ -6,4 +6,5 @@ compatibility  whether a schema may follow earlier versions
 incompatibility  one reason why not
 json_text      JSON as Java writes it
 avro/          Avro
+protobuf/      Protobuf
 """

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from barnabas.schemas.avro.compatibility import avro_findings
+from barnabas.schemas.avro.parsed import ParsedAvro
 from barnabas.schemas.incompatibility import Incompatibility
 from barnabas.schemas.parsing import ParsedSchema
+from barnabas.schemas.protobuf.compatibility import protobuf_findings
+from barnabas.schemas.protobuf.parsed import ParsedProtobuf
 
 
 class Compatibility(StrEnum):
@@ -37,11 +40,13 @@ class Compatibility(StrEnum):
 
 def findings(reader: ParsedSchema, writer: ParsedSchema) -> list[Incompatibility]:
     """Why `reader` can't read what was written with `writer`; empty if it can."""
-    if reader.schema.kind is not writer.schema.kind:
-        old, new = writer.schema.kind, reader.schema.kind
-        message = f"the schema is {new}, and {old} was written; use another subject"
-        return [Incompatibility("SCHEMA_TYPE_CHANGED", "/", "", message, old, new)]
-    return avro_findings(reader.type, writer.type)
+    if isinstance(reader, ParsedAvro) and isinstance(writer, ParsedAvro):
+        return avro_findings(reader.type, writer.type)
+    if isinstance(reader, ParsedProtobuf) and isinstance(writer, ParsedProtobuf):
+        return protobuf_findings(reader.file, reader.types, writer.file, writer.types)
+    old, new = writer.schema.kind, reader.schema.kind
+    message = f"the schema is {new}, and {old} was written; use another subject"
+    return [Incompatibility("SCHEMA_TYPE_CHANGED", "/", "", message, old, new)]
 
 
 def check(

@@ -3,14 +3,16 @@
 from typing import TypeAlias
 
 from barnabas.schemas.avro.parsed import ParsedAvro, parse_avro
+from barnabas.schemas.protobuf.parsed import ParsedProtobuf, parse_protobuf
 from barnabas.schemas.schema import (
     InvalidSchemaError,
     Resolve,
     Schema,
+    SchemaKind,
     SchemaReference,
 )
 
-ParsedSchema: TypeAlias = ParsedAvro
+ParsedSchema: TypeAlias = ParsedAvro | ParsedProtobuf
 
 
 def no_references(reference: SchemaReference) -> Schema:
@@ -26,6 +28,8 @@ def parse(schema: Schema, resolve: Resolve = no_references, *, strict: bool = Tr
     """
     resolved: dict[str, Schema] = {}
     _resolve_all(schema, resolve, resolved, ())
+    if schema.kind is SchemaKind.PROTOBUF:
+        return parse_protobuf(schema, resolved.items())
     return parse_avro(schema, resolved.items(), strict=strict)
 
 
