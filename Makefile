@@ -64,7 +64,7 @@ chaos: $(STAMP) ## Cause all faults at once in a cluster of five real nodes, for
 	BARNABAS_CHAOS_MINUTES=$(or $(MINUTES),5) BARNABAS_CHAOS_SEED=$(or $(SEED),1) \
 	  $(BIN)/pytest --capture no tests/cluster/test_chaos.py
 
-night: $(STAMP) ## Kill parts of a small shop under load for MINUTES=15, by SEED=1: nothing may be lost or doubled
+night: $(STAMP) ## Kill parts of a small shop under load and set its clock, for MINUTES=15, by SEED=1: nothing may be lost or doubled
 	$(BIN)/python -m examples.night --minutes $(or $(MINUTES),15) --seed $(or $(SEED),1)
 
 check: $(STAMP) $(TOOLS_VENV)/.installed ## Lint, type-check, check imports, generated files and, where it can, dependencies

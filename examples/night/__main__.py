@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import barnabas
+from examples.night.clock import Clock
 from examples.night.night import Report, night
 from examples.night.services import Services
 
@@ -18,7 +19,10 @@ TOPICS = {"orders": 4, "payments": 4, "mails": 1, "orders-dead": 1}
 def run(seconds: float | None, seed: int, logs: Path) -> Report | None:
     """A night of so many seconds; None: until Ctrl-C."""
     settings: dict[str, str | int] = {"min.insync.replicas": 2, "default.replication.factor": 3}
-    with barnabas.Cluster(3, settings=settings, secure=True) as cluster:
+    with (
+        Clock(logs) as clock,
+        barnabas.Cluster(3, settings=settings, secure=True) as cluster,
+    ):
         for name, partitions in TOPICS.items():
             cluster.create_topic(name, partitions=partitions)
         with socket.socket() as free:
@@ -32,7 +36,7 @@ def run(seconds: float | None, seed: int, logs: Path) -> Report | None:
         with Services(environment, logs) as services:
             print(f"orders go to http://127.0.0.1:{port}/orders, logs to {logs}", flush=True)
             if seconds is not None:
-                return night(cluster, services, port, seconds, seed)
+                return night(cluster, services, clock, port, seconds, seed)
             while True:
                 time.sleep(60)
 
@@ -49,7 +53,7 @@ def main() -> int:
         return 0
     assert report is not None
     print(report.text)
-    return 1 if report.lost or report.doubled else 0
+    return 0 if report.is_good else 1
 
 
 if __name__ == "__main__":

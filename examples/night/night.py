@@ -1,4 +1,5 @@
-"""A night: orders come in all the time, and a part of the shop is killed again and again.
+"""A night: orders come in all the time, and a part of the shop is killed again and again, or the
+clock of the machine is set.
 
 In the morning every order that was accepted has one payment, or is a dead letter if its customer is
 nobody, and every payment has a mail. No hand helps: processes are restarted as systemd does, nodes
@@ -20,9 +21,14 @@ from pathlib import Path
 
 import barnabas
 from barnabas.errors import BarnabasError
+from examples.night.clock import Clock
 from examples.night.services import Services
 
 NODE_DOWN_S = 2.0
+CLOCK_S = 1_800
+"""The clock is set to at most this much before or after the time."""
+SILENCE_S = 2.0
+"""Mails may pause for so long after a worker of theirs was killed."""
 
 
 @dataclass
@@ -36,6 +42,8 @@ class Report:
     payments: Counter[str] = field(default_factory=Counter)
     letters: Counter[str] = field(default_factory=Counter)
     mails: Counter[str] = field(default_factory=Counter)
+    clocks: int = 0
+    """How often the clock was set."""
     longest_silence_s: float = 0.0
     """Of the mails, since the last kill of a worker."""
 
@@ -50,12 +58,16 @@ class Report:
         return [order for order, count in both.items() if count > 1]
 
     @property
+    def is_good(self) -> bool:
+        return not (self.lost or self.doubled or self.longest_silence_s > SILENCE_S)
+
+    @property
     def text(self) -> str:
         kills = ", ".join(f"{count} of {name}" for name, count in sorted(self.kills.items()))
         return (
             f"{len(self.accepted)} orders accepted ({len(self.uncertain)} without an answer), "
             f"{len(self.payments)} payments, {len(self.letters)} dead letters, "
-            f"{len(self.mails)} mailed\nkills: {kills}\n"
+            f"{len(self.mails)} mailed\nkills: {kills}; the clock was set {self.clocks} times\n"
             f"{len(self.lost)} lost, {len(self.doubled)} doubled; longest silence of the mails "
             f"after the last kill of a worker: {self.longest_silence_s:.1f} s"
         )
@@ -151,7 +163,12 @@ def kill_one(
 
 
 def night(
-    cluster: barnabas.Cluster, services: Services, port: int, seconds: float, seed: int
+    cluster: barnabas.Cluster,
+    services: Services,
+    clock: Clock,
+    port: int,
+    seconds: float,
+    seed: int,
 ) -> Report:
     """Kill for so long, then let all orders be done."""
     chance, report = random.Random(seed), Report()
@@ -163,7 +180,7 @@ def night(
         _read_until(readers, lambda: len(report.mails) > 10)
         dawn = time.monotonic() + seconds
         killer = threading.Thread(
-            target=_kill_until, args=(dawn, cluster, services, chance, report), daemon=True
+            target=_kill_until, args=(dawn, cluster, services, clock, chance, report), daemon=True
         )
         killer.start()
         _read_until(readers, lambda: not killer.is_alive())
@@ -184,13 +201,21 @@ def _kill_until(
     dawn: float,
     cluster: barnabas.Cluster,
     services: Services,
+    clock: Clock,
     chance: random.Random,
     report: Report,
 ) -> None:
+    kinds = ["node", "billing worker", "billing supervisor", "mailing worker"]
+    if clock.can_be_set:
+        kinds.append("clock")
     while time.monotonic() < dawn:
-        what = chance.choice(["node", "billing worker", "billing supervisor", "mailing worker"])
-        kill_one(cluster, services, what, chance)
-        report.kills[what] += 1
+        what = chance.choice(kinds)
+        if what == "clock":
+            clock.set(chance.randint(-CLOCK_S, CLOCK_S))
+            report.clocks += 1
+        else:
+            kill_one(cluster, services, what, chance)
+            report.kills[what] += 1
         time.sleep(chance.uniform(0.5, 3))
 
 
