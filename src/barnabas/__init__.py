@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from barnabas.app.dependencies import Depends
     from barnabas.app.outgoing import Outgoing
     from barnabas.app.sent_to import SentTo
+    from barnabas.app.state.state import State
     from barnabas.client.admin.acls import AclBinding
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.configs import ConfigEntry
@@ -44,6 +45,7 @@ __all__ = [
     "QueueMessage",
     "Sent",
     "SentTo",
+    "State",
     "SubmittedJob",
     "Table",
     "TopicDescription",
@@ -76,6 +78,7 @@ _HOMES = {
     "QueueMessage": "barnabas.client.share.queue_message",
     "Sent": "barnabas.client.producer.sent_record",
     "SentTo": "barnabas.app.sent_to",
+    "State": "barnabas.app.state.state",
     "SubmittedJob": "barnabas.client.results.submitted_job",
     "Table": "barnabas.sync.table",
     "TopicDescription": "barnabas.client.admin.descriptions",

@@ -48,6 +48,7 @@ __all__ = [
     "RequestTimedOut",
     "RetryAfter",
     "SignInFailed",
+    "StateLost",
     "TableNotLoaded",
     "TopicExists",
     "TransactionAborted",
@@ -340,6 +341,10 @@ class DataLost(BarnabasError):
 
     The cause is retention, or a topic that was recreated. Set on_data_loss to continue instead.
     """
+
+
+class StateLost(BarnabasError):
+    """The changelog topic of a handler's state is not complete, or can't be read."""
 
 
 class InvalidArgument(BarnabasError, ValueError):

@@ -34,7 +34,7 @@ def bill(order: str) -> str:
 
 
 @app.handler("payments", group="book", produces="booked", exactly_once=True)
-def book(payment: str) -> str:
+def book(payment: str, total: barnabas.State[int]) -> str:
     return payment
 
 
@@ -52,6 +52,7 @@ COMMANDS = [
     "barnabas acls add alice read --topic payments",
     "barnabas acls add alice read --group book",
     "barnabas acls add alice write --topic booked",
+    "barnabas acls add alice read,write,create --topic book.book.total.changelog",
     "barnabas acls add alice write --transactional-id book.book. --prefixed",
     "barnabas acls add alice write --topic reports",
     "barnabas acls add alice read,write,create --topic reporting.schedules",
@@ -147,7 +148,7 @@ def test_the_printed_commands_are_exactly_what_is_missing(cli: Cli, module: Path
         code, left, said = check(cli, module)
         assert left == COMMANDS[index + 1 :], said
     assert code == 0
-    assert said.strip() == "20 rights checked, none is missing"
+    assert said.strip() == "23 rights checked, none is missing"
 
 
 def test_an_administrator_asks_about_a_user(cli: Cli, module: Path, closed: SaslBroker) -> None:
@@ -195,12 +196,14 @@ def test_topics_that_exist_need_not_be_created(cli: Cli, module: Path, closed: S
     created = [
         "barnabas acls add alice create --topic orders.retry.30s",
         "barnabas acls add alice create --topic orders-dead",
+        "barnabas acls add alice create --topic book.book.total.changelog",
         "barnabas acls add alice create --topic reporting.schedules",
     ]
     assert check(cli, module)[:2] == (1, created)
     with barnabas.Admin(closed.bootstrap) as admin:
         admin.create_topic("orders-dead")
         admin.create_topic("orders.retry.30s")
+        admin.create_topic("book.book.total.changelog")
         admin.create_topic("reporting.schedules")
     assert check(cli, module)[:2] == (0, [])
 
@@ -233,7 +236,7 @@ def test_an_application_with_the_printed_rights_works(
         async with app.started():
             await app.send("audit", "begun")
             with barnabas.Producer(closed.bootstrap) as producer:
-                producer.send("payments", b"5 EUR")
+                producer.send("payments", b"5 EUR", key=b"ada")
                 producer.send("orders", b"tea")
                 producer.send("orders", b"\xff")  # a dead letter
             await wait_until_async(lambda: app.failure or all(map(done, app.handlers)))

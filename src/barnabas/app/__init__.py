@@ -9,6 +9,7 @@ attempts             one record until it is done: retried, put off, given up
 undelivered          results that can't be sent, and why
 runners/             read, dispatch, mark as done
 timers, clock
+state/               `State`: what a handler keeps for each key
 schedules/           records that are made at certain times, once for all workers
 ports, cluster_connections     what is read from and sent to
 running              all of it, from start to stop
@@ -23,5 +24,6 @@ from barnabas.app.app import App
 from barnabas.app.dependencies import Depends
 from barnabas.app.outgoing import Outgoing
 from barnabas.app.sent_to import SentTo
+from barnabas.app.state.state import State
 
-__all__ = ["App", "Depends", "Outgoing", "SentTo"]
+__all__ = ["App", "Depends", "Outgoing", "SentTo", "State"]

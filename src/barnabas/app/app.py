@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from barnabas.app.asgi import AppLifespan, Asgi
@@ -60,6 +61,7 @@ class App:
         security: Mapping[str, SecurityValue] | None = None,
         consumer_options: Mapping[str, Any] | None = None,
         sends: Iterable[str] = (),
+        state_directory: str | Path | None = None,
     ) -> None:
         """Nothing connects before the application runs.
 
@@ -71,6 +73,8 @@ class App:
           {"security.protocol": "SASL_SSL", "sasl.username": "billing", ...}.
         - `sends`: topics that `app.send` and `Outgoing(topic=...)` send to: the right to write them
           is checked at the start, as those of the handlers are.
+        - `state_directory`: for the files of handlers with a `State`, about as large as the values.
+          They are a cache. By default they are in `barnabas/state` in the user's cache folder.
         """
         self.title = title
         self.bootstrap_servers = bootstrap_servers
@@ -78,6 +82,7 @@ class App:
         self.consumer_options = dict(consumer_options or {})
         self.sends = (sends,) if isinstance(sends, str) else tuple(sends)
         self.lifespan = lifespan
+        self.state_directory = state_directory
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
         self.timers: list[Timer] = []
@@ -326,8 +331,13 @@ class App:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all handlers were started."""
-        return self._running is not None and self._running.is_ready
+        """Whether all handlers were started, and have the state of their partitions."""
+        return self._running is not None and not self._running.waits_for()
+
+    @property
+    def waits_for(self) -> list[str]:
+        """Why the application is not ready, such as state that is restored; nothing if it is."""
+        return ["it is not running"] if self._running is None else self._running.waits_for()
 
     @property
     def failure(self) -> BaseException | None:

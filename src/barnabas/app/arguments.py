@@ -9,6 +9,7 @@
 | `orders: list[Order]`, `list[Message[str, Order]]` | a batch of them |
 | `table: pyarrow.Table` | a batch as an Arrow table, key and value as bytes |
 | `Annotated[T, Depends(f)]`, or `= Depends(f)` | what `f` gives |
+| `cart: State[Cart]` | the value that is kept for the key |
 
 Annotations are looked at once. `Invocation.call` decodes and calls, and is all there is for each
 record of a plain handler.
@@ -23,6 +24,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from barnabas.app.dependencies import Depends, dependency_of
 from barnabas.app.sent_to import destination_of
+from barnabas.app.state.declaration import StateDeclaration, state_of
 from barnabas.errors import InvalidArgument, UndecodableRecord
 from barnabas.formats import choose, decoder, optional
 from barnabas.records.message import Message
@@ -50,6 +52,7 @@ class Parameters:
     key_type: Any = None
     headers: str | None = None
     dependencies: dict[str, Depends] = field(default_factory=dict)
+    state: StateDeclaration | None = None
     result: Any = None
     sent_to: str | None = None
 
@@ -67,6 +70,15 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
             found.dependencies[each.name] = depends
             continue
         hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+        state = state_of(name, each.name, hint)
+        if state is not None:
+            if found.state is not None:
+                raise InvalidArgument(
+                    f"handler {name}: {found.state.name} and {state.name} are two states; keep one "
+                    "value with the fields of both"
+                )
+            found.state = state
+            continue
         if each.name == "key":
             found.key, found.key_type = each.name, hint
         elif each.name == "headers":
@@ -75,8 +87,8 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
             _take(found, each.name, hint)
         elif each.default is each.empty:
             raise InvalidArgument(
-                f"handler {name}: parameter {each.name} is one too many; it is key, headers, or "
-                "Annotated[..., Depends(...)]"
+                f"handler {name}: parameter {each.name} is one too many; it is key, headers, "
+                "State[...] or Annotated[..., Depends(...)]"
             )
     if found.value is None and found.message is None:
         raise InvalidArgument(f"handler {name} takes no record: write {name}(order: Order)")
@@ -138,7 +150,7 @@ class Invocation:
 
     @property
     def is_plain(self) -> bool:
-        return not self.parameters.dependencies
+        return not self.parameters.dependencies and self.parameters.state is None
 
     def _plain(self) -> Callable[[Message], Any]:
         """The shortest way from a record to the handler."""
@@ -161,7 +173,7 @@ class Invocation:
     @property
     def _has_more(self) -> bool:
         found = self.parameters
-        return bool(found.key or found.headers or found.dependencies)
+        return bool(found.key or found.headers or found.dependencies or found.state)
 
     def decoded(self, message: Message) -> Message:
         """The record with key and value as the handler wants them."""
@@ -178,7 +190,7 @@ class Invocation:
         return message._replace(key=key, value=value)
 
     def arguments(self, message: Message) -> dict[str, Any]:
-        """The arguments for one record, dependencies apart."""
+        """The arguments for one record, apart from dependencies and state."""
         found = self.parameters
         given = self.decoded(message)
         arguments: dict[str, Any] = {}

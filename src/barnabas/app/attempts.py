@@ -16,6 +16,7 @@ from barnabas.app.logs import current_handler, current_message
 from barnabas.app.one_context import OneContext
 from barnabas.app.outgoing import Encoded
 from barnabas.app.ports import Sink
+from barnabas.app.state.handler_states import CONFIRMED_BYTES, HandlerStates
 from barnabas.app.undelivered import SinkFailed, is_of_record
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.errors import BarnabasError, GiveUp, HandlerFailed, RetryAfter, UndecodableRecord
@@ -65,6 +66,8 @@ class Attempts:
         """Makes another producer in the place of one that was fenced."""
         self.use_member: Callable[[str], Awaitable[None]] | None = None
         """Makes the producer for transactions the one of a member of the group."""
+        self.states: HandlerStates | None = None
+        """Of a handler with a `State`."""
         self.stopping = asyncio.Event()
 
     @property
@@ -98,6 +101,22 @@ class Attempts:
         sent = await self.send(self.encoded(await self.attempt(message), message))
         if not self._handler.exactly_once:
             await confirmed(sent)
+        if self.states is not None:
+            sent += await self._send_change(self.states, message)
+        return sent
+
+    async def _send_change(self, states: HandlerStates, message: Message) -> list[SentResult]:
+        """Send what the handler has changed in its state, after its results.
+
+        It is part of the transaction, or is stored before the offset is committed.
+        """
+        changed = states.changed(message)
+        if changed is None:
+            return []
+        sent = await self.send([changed])
+        if not self._handler.exactly_once and len(changed.value or b"") > CONFIRMED_BYTES:
+            await confirmed(sent)
+        states.change(changed, sent[0].receipt)
         return sent
 
     def encoded(self, result: Any, message: Message) -> list[Encoded]:
@@ -117,12 +136,14 @@ class Attempts:
 
     async def _call(self, message: Message) -> Any:
         invocation = self._handler.invocation
-        dependencies = invocation.parameters.dependencies
-        if not dependencies:
+        if self.states is None and not invocation.parameters.dependencies:
             if invocation.is_async:
                 return await invocation.call(message)
             return await self._run_sync(invocation.call, message)
-        return await self.call_with(invocation.arguments(message))
+        arguments = invocation.arguments(message)
+        if self.states is not None:
+            arguments |= self.states.open(message)
+        return await self.call_with(arguments)
 
     async def call_with(self, arguments: dict[str, Any]) -> Any:
         """Call the function with these arguments and its dependencies."""
@@ -184,7 +205,11 @@ class Attempts:
         try:
             for each in records:
                 receipt = await self.sink.send(
-                    each.topic, each.value, each.key, headers=each.headers
+                    each.topic,
+                    each.value,
+                    each.key,
+                    headers=each.headers,
+                    partition=each.partition,
                 )
                 sent.append(SentResult(each, receipt))
         except BarnabasError as error:

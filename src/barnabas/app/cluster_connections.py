@@ -10,6 +10,8 @@ from barnabas import aio
 from barnabas.app.outgoing import ReturnedFormat
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
 from barnabas.app.runners.delayed_records import DelayedRecords
+from barnabas.app.state.changelog import Changelog
+from barnabas.app.state.cluster_changelog import ClusterChangelog
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -87,9 +89,7 @@ class ClusterConnections:
     async def delivery_limit(self, group: str) -> int:
         """The setting of the group; Kafka's default if it can't be read."""
         try:
-            async with aio.Admin(
-                self.bootstrap_servers, client_id=self.client_id, security=self.security
-            ) as admin:
+            async with self._admin() as admin:
                 found = (await admin.configs(group=group)).get("share.delivery.count.limit")
         except BarnabasError:
             found = None
@@ -107,13 +107,21 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
-    async def reach(self) -> None:
-        cluster = ClusterClient(
+    def changelog(self, topic: str, *, patience_s: float) -> Changelog:
+        return ClusterChangelog(topic, self._admin, self._cluster, patience_s)
+
+    def _admin(self) -> aio.Admin:
+        return aio.Admin(self.bootstrap_servers, client_id=self.client_id, security=self.security)
+
+    def _cluster(self) -> ClusterClient:
+        return ClusterClient(
             self.bootstrap_servers,
             client_id=self.client_id,
             security=security_settings(self.security),
         )
-        async with cluster:
+
+    async def reach(self) -> None:
+        async with self._cluster():
             pass
 
     def delayed(self, topics: Sequence[str]) -> Delayed:
@@ -148,20 +156,13 @@ class ClusterConnections:
             raise rights_error(needed, f"application {self.client_id}", user)
 
     async def fence_abandoned(self, group: str, prefix: str) -> list[str]:
-        cluster = ClusterClient(
-            self.bootstrap_servers,
-            client_id=self.client_id,
-            security=security_settings(self.security),
-        )
-        async with cluster:
+        async with self._cluster() as cluster:
             return await fence_abandoned(cluster, group, prefix)
 
     async def ensure_topics(self, like: dict[str, str], dead_letters: str | None = None) -> None:
         if not like:
             return
-        async with aio.Admin(
-            self.bootstrap_servers, client_id=self.client_id, security=self.security
-        ) as admin:
+        async with self._admin() as admin:
             known = await admin.topics()
             for name, pattern in like.items():
                 if name in known:
@@ -173,9 +174,7 @@ class ClusterConnections:
                 await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
 
     async def ensure_memory(self, name: str, *, like: str) -> None:
-        async with aio.Admin(
-            self.bootstrap_servers, client_id=self.client_id, security=self.security
-        ) as admin:
+        async with self._admin() as admin:
             known = await admin.topics()
             if name in known:
                 return

@@ -1,5 +1,6 @@
 """One handler: its function, and what `App.handler` was given for it."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -9,11 +10,13 @@ from barnabas.app.arguments import Invocation, Takes
 from barnabas.app.outgoing import Outgoing, Results
 from barnabas.app.retry_policy import RetryPolicy
 from barnabas.app.runners.whole_topic import Offsets
+from barnabas.app.state.declaration import StateDeclaration
 from barnabas.app.statistics import HandlerStatistics
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.errors import InvalidArgument
 from barnabas.records.message import Message
 
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 FailureName: TypeAlias = Literal["stop", "skip"]
 Next = Callable[[Message], Awaitable[Any]]
 Middleware = Callable[[Message, Next], Awaitable[Any]]
@@ -46,6 +49,8 @@ class Handler:
         self._take_topic(self.invocation.parameters.sent_to)
         if self.share:
             self._check_share()
+        if self.state is not None:
+            self._check_state()
         self._check_numbers()
         if takes is not Takes.RECORD and self.concurrency > 1:
             raise InvalidArgument(f"handler {self.name}: batches are handled one at a time")
@@ -121,6 +126,28 @@ class Handler:
                     "records and count their deliveries; leave it or share=True out"
                 )
 
+    def _check_state(self) -> None:
+        """State is kept for each partition of one topic, by the member that has it."""
+        refused = {
+            "group=None": self.group is None,
+            "share=True": self.share,
+            "retry_topics": bool(self.policy.topics),
+            "a list or a table": self.takes is not Takes.RECORD,
+            "more than one topic": len(self.topics) > 1,
+        }
+        for name, is_given in refused.items():
+            if is_given:
+                raise InvalidArgument(
+                    f"handler {self.name}: {name} does not go with State, which is kept by the key "
+                    "of single records of one topic, by the member of a group that reads them"
+                )
+        if not _TOPIC_NAME.fullmatch(self.changelog):
+            raise InvalidArgument(
+                f"handler {self.name}: its state would be kept in the topic {self.changelog!r}, "
+                "which is no name of a topic; use letters, digits, '.', '_' and '-' in the names "
+                "of the group and the handler, 249 in all"
+            )
+
     def _check_without_group(self) -> None:
         """Every process handles all records, again after each start."""
         refused = {
@@ -161,6 +188,17 @@ class Handler:
         """
         names = f"{self.group}\0{self.name}".encode()
         return f"{self.transactional_id_prefix}{sha256(names).hexdigest()[:8]}."
+
+    @property
+    def state(self) -> StateDeclaration | None:
+        """What the handler keeps for each key; None for nothing."""
+        return self.invocation.parameters.state
+
+    @property
+    def changelog(self) -> str:
+        """The topic of the state, for what only handlers with one have."""
+        assert self.state is not None
+        return self.state.changelog(self.group_name, self.name)
 
     @property
     def takes(self) -> Takes:

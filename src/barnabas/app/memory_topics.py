@@ -11,6 +11,8 @@ from typing import Any, cast
 
 from barnabas.app.memory_jobs import MemoryJobs
 from barnabas.app.ports import Delayed, Jobs, Sink, Source
+from barnabas.app.state.changelog import Changelog
+from barnabas.app.state.memory_changelog import MemoryChangelog
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import with_due
 from barnabas.client.delays.delayed_topic import delayed_topic
@@ -114,6 +116,9 @@ class MemoryTopics:
 
     def delayed(self, _topics: Sequence[str]) -> Delayed:
         return MemoryDelayed(self)
+
+    def changelog(self, topic: str, **_: Any) -> Changelog:
+        return MemoryChangelog(self.records, topic)
 
     async def check_rights(self, _rights: Sequence[Right]) -> None:
         """Everything is allowed."""

@@ -31,6 +31,7 @@ class Encoded:
     value: bytes | None
     key: bytes | None
     headers: tuple[Header, ...]
+    partition: int | None = None
 
 
 class Results:

@@ -49,6 +49,11 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
         what = f"dead letters of {who}"
         yield topic(AclOperation.WRITE, handler.dead_letters, what)
         yield created_topic(handler.dead_letters, what)
+    if handler.state is not None:
+        what = f"state of {who}"
+        yield topic(AclOperation.READ, handler.changelog, what)
+        yield topic(AclOperation.WRITE, handler.changelog, what)
+        yield created_topic(handler.changelog, what)
     if handler.exactly_once:
         yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
     if handler.share:

@@ -31,6 +31,8 @@ from barnabas.app.runners.share_runner import ShareRunner
 from barnabas.app.runners.whole_topic import WholeTopic
 from barnabas.app.schedules.schedule import by_group
 from barnabas.app.schedules.scheduler import Scheduler
+from barnabas.app.state.folder import state_folder
+from barnabas.app.state.handler_states import HandlerStates
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.durations import Duration
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("barnabas.app")
 _LAG_S = 10.0
+_TRANSACTION_ENDS_S = 30.0
 Runner = RecordRunner | RoundRunner | ShareRunner
 
 
@@ -78,7 +81,7 @@ class Running:
         self.attempts: list[Attempts] = []
         self.schedulers: list[Scheduler] = []
         self._schedule_tasks: list[asyncio.Task[None]] = []
-        self.is_ready = False
+        self._is_started = False
         self._stopping = asyncio.Event()
         self._owner: asyncio.Task[Any] | None = None
 
@@ -114,7 +117,20 @@ class Running:
                 for each in self._app.timers
             ]
         self._timers.append(asyncio.ensure_future(self._measure_lag()))
-        self.is_ready = True
+        self._is_started = True
+
+    @property
+    def states(self) -> list[HandlerStates]:
+        """Those of all handlers that have one."""
+        runners = (runner for each in self.runners.values() for runner, _ in each)
+        found = (each.states for each in runners if isinstance(each, RoundRunner))
+        return [each for each in found if each is not None]
+
+    def waits_for(self) -> list[str]:
+        """Why it is not ready; nothing if it is."""
+        if not self._is_started:
+            return ["it is starting, or stopping"]
+        return [each for states in self.states for each in states.restoring]
 
     def _start_schedules(self) -> None:
         for group, schedules in by_group(self._app.schedules).items():
@@ -200,7 +216,7 @@ class Running:
 
         What takes longer than `grace_s` is cancelled, and comes again, to those that are left.
         """
-        self.is_ready = False
+        self._is_started = False
         deadline = None if grace_s is None else monotonic() + grace_s
         self._stopping.set()
         for task in (*self._timers, *self._schedule_tasks):
@@ -245,10 +261,11 @@ class Running:
             self._share(handler, run_sync)
             return
         in_rounds = handler.exactly_once or handler.takes is not Takes.RECORD
+        in_rounds = in_rounds or handler.state is not None
 
         def make(source: Source, attempts: Attempts) -> Runner:
             if in_rounds:
-                return RoundRunner(handler, source, attempts)
+                return RoundRunner(handler, source, attempts, self._states(handler, source))
             return RecordRunner(handler, source, attempts, executor)
 
         def make_retries(source: Source, attempts: Attempts) -> Runner:
@@ -270,6 +287,21 @@ class Running:
                 "done",
                 run_sync,
             )
+
+    def _states(self, handler: Handler, source: Source) -> HandlerStates | None:
+        if handler.state is None:
+            return None
+        patience_s = 2 * handler.transaction_timeout_s + _TRANSACTION_ENDS_S
+        return HandlerStates(
+            handler,
+            source,
+            self._connections.changelog(handler.changelog, patience_s=patience_s),
+            self._clock,
+            self._patience(f"the state of handler {handler.name}"),
+            state_folder(self._app.state_directory, handler.changelog)
+            if self._in_threads
+            else None,
+        )
 
     def _share(self, handler: Handler, run_sync: RunSync) -> None:
         def begin() -> _Begun:

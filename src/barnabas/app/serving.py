@@ -40,7 +40,8 @@ class AppPages:
     async def _readyz(self) -> Response:
         if self._app.is_ready and self._app.failure is None:
             return page(b"ok\n")
-        return page(b"not ready\n", status=HTTPStatus.SERVICE_UNAVAILABLE)
+        reasons = "".join(f"\n{each}" for each in self._app.waits_for)
+        return page(f"not ready{reasons}\n".encode(), status=HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def _metrics(self) -> Response:
         return page(metrics_of(self._app), content_type=CONTENT_TYPE)

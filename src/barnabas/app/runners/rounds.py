@@ -19,6 +19,7 @@ from barnabas.app.runners.refusals import Refusals, ResultRefused
 from barnabas.app.runners.rewinds import Rewinds
 from barnabas.app.runners.table_rows import places_of, rows_of
 from barnabas.app.runners.unread import hold
+from barnabas.app.state.handler_states import HandlerStates
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consequences import Consequence, consequence_of
@@ -41,12 +42,19 @@ _STEP = 4
 
 
 class RoundRunner:
-    """Of one handler. The consumer commits nothing by itself."""
+    """Of one handler, and its states if it has some. The consumer commits nothing by itself."""
 
-    def __init__(self, handler: Handler, source: Source, attempts: Attempts) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        source: Source,
+        attempts: Attempts,
+        states: HandlerStates | None = None,
+    ) -> None:
         self._handler = handler
         self._source = source
         self._attempts = attempts
+        self.states = attempts.states = states
         self._statistics = handler.statistics
         self._limit = handler.max_batch
         if handler.exactly_once:
@@ -64,6 +72,8 @@ class RoundRunner:
             await self._run()
         finally:
             self.rewinds.end()
+            if self.states is not None:
+                await self.states.close()
 
     async def _run(self) -> None:
         while not self._attempts.stopping.is_set():
@@ -83,27 +93,58 @@ class RoundRunner:
     async def revoked(self, partitions: list[TopicPartition]) -> None:
         """Nothing is being handled while the consumer is asked for records."""
         self._refusals.drop(partitions)
+        if self.states is not None:
+            await self.states.release([each.partition for each in partitions])
 
     async def lost(self, partitions: list[TopicPartition]) -> None:
         """The same."""
-        self._refusals.drop(partitions)
+        await self.revoked(partitions)
 
     async def _records(self) -> None:
         messages = await self._source.poll(POLL_S, self._limit)
+        if self.states is not None:
+            messages = await self.states.admit(messages)
         if not messages:
             return
         if self.is_paused:
             await hold(self._source, messages, self)
             return
         self._statistics.in_flight = len(messages)
-        if not self._handler.exactly_once:
-            await self._handle(messages)
-            await self._attempts.sink.flush()
-            await self._source.commit()
-        elif not await self._in_transaction(messages):
-            return
-        self._statistics.in_flight = 0
-        self._statistics.handled += len(messages)
+        if self.states is None:
+            is_done = await self._round(messages)
+        else:
+            is_done = await self._round_with_state(messages, self.states)
+        if is_done:
+            self._statistics.in_flight = 0
+            self._statistics.handled += len(messages)
+
+    async def _round(self, messages: list[Message]) -> bool:
+        """Whether it was committed; otherwise the records come again."""
+        if self._handler.exactly_once:
+            return await self._in_transaction(messages)
+        await self._handle(messages)
+        await self._attempts.sink.flush()
+        await self._source.commit()
+        return True
+
+    async def _round_with_state(self, messages: list[Message], states: HandlerStates) -> bool:
+        """The same. What the round has changed counts when all of it is in the changelog."""
+        is_done = False
+        try:
+            if self._handler.exactly_once:
+                is_done = await self._in_transaction(messages)
+                if is_done:
+                    await states.keep()
+            else:
+                await self._handle(messages)
+                await self._attempts.sink.flush()
+                await states.keep()
+                is_done = True
+                await self._source.commit()
+        finally:
+            if not is_done:
+                states.discard(messages)
+        return is_done
 
     async def _in_transaction(self, messages: list[Message]) -> bool:
         """Whether it was committed; otherwise the records come again."""

@@ -1,0 +1,277 @@
+"""The state of all partitions that a handler has, as its runner uses it.
+
+    admit       which records may be handled: those of partitions whose state is current
+    open        the state for one attempt
+    changed     what an attempt has changed, as a record for the changelog
+    keep, discard     the round was committed, or not
+
+The changelog is the truth, and a file is what was read of it. The change of a record is written to
+the changelog with its results, and so in the same transaction if the handler is exactly once. The
+file gets it after that. A worker that is given a partition first reads what its file lacks; until
+then the partition is paused, and the others are handled.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from barnabas.app.clock import Clock
+from barnabas.app.handler import Handler
+from barnabas.app.outgoing import Encoded
+from barnabas.app.patience import Patience
+from barnabas.app.ports import Source
+from barnabas.app.runners.unread import put_back
+from barnabas.app.state.changelog import Changelog, Extent, StateRow
+from barnabas.app.state.state import StoredState
+from barnabas.app.state.state_partition import LocalStateDamaged, StatePartition
+from barnabas.app.undelivered import SinkFailed
+from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.errors import BarnabasError, CorruptRecords, DataLost, GiveUp, StateLost
+from barnabas.quantities import counted
+from barnabas.records.message import Message
+
+_log = logging.getLogger("barnabas.app")
+_TELL_S = 5.0
+_MAX_AGE_MS = 12 * 3600 * 1000
+"""Half of the time that a changelog keeps what deletes a key: an older file may have missed it."""
+CONFIRMED_BYTES = 256 * 1024
+"""A larger change is waited for, since the topic may refuse it."""
+
+
+class HandlerStates:
+    """Of one handler. `folder` None: in memory."""
+
+    def __init__(
+        self,
+        handler: Handler,
+        source: Source,
+        changelog: Changelog,
+        clock: Clock,
+        patience: Patience,
+        folder: Path | None,
+    ) -> None:
+        assert handler.state is not None
+        self._handler = handler
+        self._declared = handler.state
+        self._topic = handler.changelog
+        self._source = source
+        self._changelog = changelog
+        self._clock = clock
+        self._patience = patience
+        self._folder = folder
+        self._partitions: dict[int, StatePartition] = {}
+        self._open: dict[tuple[int, bytes], StoredState[Any]] = {}
+        self._failure: Exception | None = None
+        self._is_ensured = False
+
+    # -- partitions ----------------------------------------------------------------------------
+
+    async def admit(self, messages: list[Message]) -> list[Message]:
+        """Those of them that may be handled now; the others are read again."""
+        await self._follow([each.partition for each in self._source.assignment])
+        if self._failure is not None:
+            raise self._failure
+        late = {
+            each
+            for each in {message.partition for message in messages}
+            if not await self._is_current(each)
+        }
+        if not late:
+            return messages
+        await put_back(self._source, [each for each in messages if each.partition in late])
+        for each in late:
+            one = self._partitions.get(each)
+            if one is not None and one.is_restored:  # by now
+                await self._resume(one)
+        return [each for each in messages if each.partition not in late]
+
+    async def _follow(self, partitions: Sequence[int]) -> None:
+        await self.release([each for each in self._partitions if each not in partitions])
+        for each in partitions:
+            if each not in self._partitions:
+                one = self._partitions[each] = StatePartition(each, self._folder)
+                self._begin(one)
+
+    async def release(self, partitions: Iterable[int]) -> None:
+        """Others have these now."""
+        for each in partitions:
+            one = self._partitions.pop(each, None)
+            if one is not None:
+                await one.close()
+
+    async def close(self) -> None:
+        await self.release(list(self._partitions))
+        await self._changelog.close()
+
+    async def _is_current(self, partition: int) -> bool:
+        one = self._partitions.get(partition)
+        if one is None or not one.is_restored:
+            return False
+        if not one.is_current:
+            extent = await self._changelog.extent(partition)
+            one.is_current = (extent.topic_id, extent.end) == (
+                one.store.topic_id,
+                one.store.next_offset,
+            )
+            if not one.is_current:
+                self._begin(one)
+        return one.is_current
+
+    # -- restoring -----------------------------------------------------------------------------
+
+    @property
+    def restoring(self) -> list[str]:
+        """Which partitions can't be handled yet, and how far they are; for `/readyz`."""
+        return [
+            f"handler {self._handler.name} restores the state of partition {each.partition}: "
+            f"{_percent(each)}"
+            for each in self._partitions.values()
+            if not each.is_restored
+        ]
+
+    def _begin(self, one: StatePartition) -> None:
+        one.is_restored = one.is_current = False
+        one.restoring = asyncio.ensure_future(self._restore(one))
+
+    async def _restore(self, one: StatePartition) -> None:
+        try:
+            while True:
+                try:
+                    await self._bring_up(one)
+                except BarnabasError as error:
+                    await self._patience.pause(error)
+                else:
+                    break
+            self._patience.succeeded()
+            one.is_restored = True
+            await self._resume(one)
+        except Exception as error:  # noqa: BLE001 - raised by the runner
+            self._failure = error
+
+    async def _resume(self, one: StatePartition) -> None:
+        partition = TopicPartition(self._handler.topics[0], one.partition)
+        if partition in self._source.assignment:
+            await self._source.resume(partition)
+
+    async def _bring_up(self, one: StatePartition) -> None:
+        """Read what the changelog has and the file has not."""
+        if not self._is_ensured:
+            await self._changelog.ensure(self._handler.topics[0])
+            self._is_ensured = True
+        extent = await self._changelog.extent(one.partition)
+        if not one.is_open:
+            await one.open()
+        start = self._start(one, extent)
+        if start >= extent.end:
+            return
+        one.done, one.total = 0, extent.end - start
+        began_ms = told_ms = self._clock.time_ms()
+        try:
+            async for rows in self._changelog.read(one.partition, start, extent.end):
+                await one.apply(rows, self._clock.time_ms())
+                one.done = rows.next_offset - start
+                if self._clock.time_ms() - told_ms >= 1000 * _TELL_S:
+                    told_ms = self._clock.time_ms()
+                    self._tell(one, _percent(one))
+        except CorruptRecords as error:
+            raise StateLost(f"{self._name(one)} can't be read: {error}") from error
+        except DataLost as error:
+            _log.warning("%s: %s; it is read again", self._handler.name, error)
+            raise LocalStateDamaged(str(error)) from error
+        took_s = (self._clock.time_ms() - began_ms) / 1000
+        self._tell(one, f"restored {counted(one.total, 'offset')} in {took_s:.1f} s")
+
+    def _start(self, one: StatePartition, extent: Extent) -> int:
+        """From where to read on; a file that does not fit the changelog is emptied."""
+        store, now_ms = one.store, self._clock.time_ms()
+        reason = None
+        if store.topic_id != extent.topic_id:
+            reason = "it is of another topic" if store.topic_id else ""
+        elif store.next_offset > extent.end:
+            reason = f"the changelog ends at offset {extent.end}, before its {store.next_offset}"
+        elif store.next_offset < extent.first:
+            reason = f"the changelog begins at offset {extent.first}"
+        elif store.next_offset and now_ms - store.complete_ms > _MAX_AGE_MS:
+            reason = "it is too old"
+        if reason is None:
+            return store.next_offset
+        if reason:
+            self._tell(one, f"a local file is made again: {reason}")
+        if extent.first > 0:
+            raise StateLost(
+                f"{self._name(one)} begins at offset {extent.first}: what was before it was "
+                "deleted, by retention or an administrator, so the state can't be restored. To "
+                "build it again from the source topic, stop the application, and delete the "
+                "changelog topic and the group: all records are handled again"
+            )
+        try:
+            store.clear(extent.topic_id)
+        except sqlite3.DatabaseError as error:
+            raise one.damaged(error) from error
+        return 0
+
+    def _name(self, one: StatePartition) -> str:
+        return f"handler {self._handler.name}: the changelog {self._topic}-{one.partition}"
+
+    def _tell(self, one: StatePartition, what: str) -> None:
+        _log.info(
+            "%s: state of partition %d: %s",
+            self._handler.name,
+            one.partition,
+            what,
+            extra={"handler": self._handler.name, "partition": one.partition},
+        )
+
+    # -- one record ----------------------------------------------------------------------------
+
+    def open(self, message: Message) -> dict[str, StoredState[Any]]:
+        """The state for one attempt, as an argument."""
+        key, partition = message.key, message.partition
+        if key is None:
+            raise GiveUp("the record has no key, and the state of a handler is kept by key")
+        try:
+            row = self._partitions[partition].get(key)
+        except BarnabasError as error:
+            raise SinkFailed(error) from error
+        state = self._declared.open(key, None if row is None else row.value)
+        self._open[partition, key] = state
+        return {self._declared.name: state}
+
+    def changed(self, message: Message) -> Encoded | None:
+        """What the attempt that has succeeded has changed, to be sent to the changelog."""
+        assert message.key is not None
+        state = self._open.pop((message.partition, message.key), None)
+        if state is None or state.change is None:
+            return None
+        (value,) = state.change
+        return Encoded(self._topic, value, message.key, (), message.partition)
+
+    def change(self, written: Encoded, receipt: Any) -> None:
+        """It was sent."""
+        assert written.key is not None
+        assert written.partition is not None
+        row = StateRow(written.key, written.value, self._clock.time_ms())
+        self._partitions[written.partition].change(row, receipt)
+
+    # -- one round -----------------------------------------------------------------------------
+
+    async def keep(self) -> None:
+        """The round was committed, or is about to be: the changelog has all of its changes."""
+        for each in self._partitions.values():
+            await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
+
+    def discard(self, messages: Iterable[Message]) -> None:
+        """The round was not committed: what the changelog has is looked up again."""
+        self._open.clear()
+        for each in {message.partition for message in messages} & self._partitions.keys():
+            self._partitions[each].discard()
+            self._partitions[each].is_current = False
+
+
+def _percent(one: StatePartition) -> str:
+    if not one.total:
+        return "not begun"
+    return f"{100 * one.done // one.total} % of {counted(one.total, 'offset')}"

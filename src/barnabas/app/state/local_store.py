@@ -1,0 +1,126 @@
+"""The state of one partition in a SQLite file: a cache of what the changelog has.
+
+The file knows up to which offset of which topic it is complete. One process uses it at a time:
+others on the same machine, such as standbys, have files of their own with other numbers.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+from barnabas.app.state.changelog import StateRow
+
+_VERSION = 1
+_FILES = 1000
+_PAGES = 16 * 1024 * 1024  # bytes that SQLite keeps in memory for each open partition
+_TABLES = """
+CREATE TABLE IF NOT EXISTS state (
+    key BLOB PRIMARY KEY, value BLOB NOT NULL, written_ms INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS place (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    topic_id BLOB NOT NULL, next_offset INTEGER NOT NULL, complete_ms INTEGER NOT NULL
+);
+"""
+
+
+class LocalStore:
+    """Of one partition. `path` None: in memory."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+        self._connection = connection
+        self.path = path
+        found = connection.execute("SELECT topic_id, next_offset, complete_ms FROM place")
+        place: tuple[bytes, int, int] = found.fetchone() or (b"", 0, 0)
+        self.topic_id, self.next_offset, self.complete_ms = place
+
+    def get(self, key: bytes) -> StateRow | None:
+        found = self._connection.execute(
+            "SELECT value, written_ms FROM state WHERE key = ?", (key,)
+        ).fetchone()
+        return None if found is None else StateRow(key, *found)
+
+    def apply(self, rows: Iterable[StateRow], next_offset: int, now_ms: int) -> None:
+        """What follows in the changelog, up to an offset, all of it or nothing."""
+        latest = {each.key: each for each in rows}
+        deleted = [(each.key,) for each in latest.values() if each.value is None]
+        written = [each for each in latest.values() if each.value is not None]
+        with self._connection as connection:
+            if deleted:
+                connection.executemany("DELETE FROM state WHERE key = ?", deleted)
+            if written:
+                connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", written)
+            self._place(self.topic_id, next_offset, now_ms)
+
+    def clear(self, topic_id: bytes) -> None:
+        """Begin again, at the beginning of a changelog."""
+        with self._connection as connection:
+            connection.execute("DELETE FROM state")
+            self._place(topic_id, 0, 0)
+
+    def _place(self, topic_id: bytes, next_offset: int, complete_ms: int) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?)", (topic_id, next_offset, complete_ms)
+        )
+        self.topic_id, self.next_offset, self.complete_ms = topic_id, next_offset, complete_ms
+
+    def rows(self) -> Iterator[StateRow]:
+        """All keys with their values."""
+        for found in self._connection.execute("SELECT key, value, written_ms FROM state"):
+            yield StateRow(*found)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def open_store(folder: Path | None, partition: int) -> LocalStore:
+    """The file of a partition that no other process uses; one that is damaged is replaced."""
+    if folder is None:
+        return LocalStore(_connected(":memory:"), None)
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(_FILES):
+        path = folder / f"{partition}.{number}.sqlite"
+        try:
+            return LocalStore(_connected(str(path)), path)
+        except sqlite3.OperationalError as error:
+            if not is_one_of(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+        except sqlite3.DatabaseError:
+            delete_file(path)
+            return LocalStore(_connected(str(path)), path)
+    raise OSError(f"all files of partition {partition} in {folder} are in use")
+
+
+def is_one_of(error: sqlite3.Error, *codes: int) -> bool:
+    """Whether an error has one of these primary codes; SQLite tells extended ones."""
+    return error.sqlite_errorcode & 0xFF in codes
+
+
+def delete_file(path: Path) -> None:
+    """With what SQLite keeps next to it."""
+    for each in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-journal")):
+        with suppress(FileNotFoundError):
+            each.unlink()
+
+
+def _connected(name: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(name, timeout=0, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_PAGES // 1024}")
+        with closing(connection.execute("PRAGMA user_version")) as found:
+            (version,) = found.fetchone()
+        if version not in (0, _VERSION):
+            raise sqlite3.DatabaseError(f"version {version}")
+        connection.execute("BEGIN IMMEDIATE")  # locked from here on, until it is closed
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        for each in _TABLES.split(";"):
+            connection.execute(each)
+        connection.commit()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
