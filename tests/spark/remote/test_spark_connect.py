@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.alone  # Spark gives a Python process that it has started 10 s to call back
 def test_everything_works_but_the_name_kafka(
     connect_server: str, node: BrokerProcess, tmp_path: Path
 ) -> None:
