@@ -21,12 +21,12 @@ from barnabas.client.producer.dead_letters import KEPT_FOREVER
 from barnabas.client.rights.probe import missing_rights
 from barnabas.client.rights.report import UNKNOWN_USER, rights_error
 from barnabas.client.rights.right import Right
+from barnabas.client.share.delivery_limit import DEFAULT_LIMIT
 from barnabas.errors import BarnabasError, BrokerError
 
 _LIMIT = "max.message.bytes"
 _IN_SYNC = "min.insync.replicas"
 _HEADER_BYTES = 64 * 1024
-_DELIVERIES = 5
 _RIGHTS_S = 5
 
 _log = logging.getLogger("barnabas.app")
@@ -93,7 +93,7 @@ class ClusterConnections:
                 found = (await admin.configs(group=group)).get("share.delivery.count.limit")
         except BarnabasError:
             found = None
-        return int(found.value) if found is not None and found.value else _DELIVERIES
+        return int(found.value) if found is not None and found.value else DEFAULT_LIMIT
 
     def sink(
         self, *, transactional_id: str | None = None, transaction_timeout_s: float = 60.0

@@ -23,7 +23,6 @@ from barnabas.app.outgoing import encode_anything
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.app.rights import rights_of
-from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.runners.record_runner import RecordRunner
 from barnabas.app.runners.retry_runner import RetryRunner
 from barnabas.app.runners.rounds import RoundRunner
@@ -37,6 +36,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Delivery
+from barnabas.client.share.delivery_limit import DeliveryLimit
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.record import Header
 
@@ -318,7 +318,8 @@ class Running:
         )
         self._opened.keep_jobs(jobs)
         limit = DeliveryLimit(
-            partial(self._connections.delivery_limit, handler.group_name), self._clock
+            partial(self._connections.delivery_limit, handler.group_name),
+            lambda: self._clock.time_ms() / 1000,
         )
         attempts = self._attempts(handler, run_sync)
         return _Begun(ShareRunner(handler, jobs, attempts, limit), None, attempts, jobs)

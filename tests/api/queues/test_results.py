@@ -341,3 +341,41 @@ def test_the_result_of_a_job_whose_worker_was_killed(queue_servers: str, jobs: J
         finally:
             healthy.terminate()
             healthy.communicate()
+
+
+def test_a_job_that_is_dropped_after_its_retries_has_its_error_as_its_result(
+    queue_servers: str, jobs: Jobs
+) -> None:
+    topic, seen = jobs(0), []
+    with barnabas.Admin(queue_servers) as admin:
+        admin.set_configs({"share.delivery.count.limit": 3}, group=topic)
+
+    def fail(job: QueueMessage) -> None:
+        seen.append(job.delivery_count)
+        raise ConnectionError("the bank is closed")
+
+    with worker(queue_servers, topic, fail, retry_delay_s=0.01) as queue:
+        with pytest.raises(JobFailed, match=r"the bank is closed.*delivered 3 times"):
+            queue.submit(1).result(LIMIT_S)
+        assert seen == [1, 2, 3]
+
+
+def test_a_job_that_is_released_for_the_last_time_has_failed(
+    queue_servers: str, jobs: Jobs
+) -> None:
+    """And one that is accepted then has not."""
+    topic = jobs(0)
+    with barnabas.Admin(queue_servers) as admin:
+        admin.set_configs({"share.delivery.count.limit": 2}, group=topic)
+    with barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue:
+        dropped, done = queue.submit(0), queue.submit(1)
+        for _ in range(4):
+            job = queue.get(LIMIT_S)
+            assert job is not None
+            if job.value and job.delivery_count == 2:
+                job.accept("done")
+            else:
+                job.release()
+        assert done.result(LIMIT_S) == "done"
+        with pytest.raises(JobFailed, match="released; delivered 2 times"):
+            dropped.result(LIMIT_S)

@@ -19,9 +19,9 @@ from barnabas.app.attempts import FOR_GOOD, Attempts, confirmed
 from barnabas.app.handler import Handler
 from barnabas.app.letters import Original, reason_of
 from barnabas.app.ports import Job, Jobs
-from barnabas.app.runners.delivery_limit import DeliveryLimit
 from barnabas.app.undelivered import SinkFailed
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.share.delivery_limit import DeliveryLimit
 from barnabas.client.share.settlement import MAX_DELAY_S
 from barnabas.errors import HandlerFailed, InvalidArgument, RetryAfter
 

@@ -8,6 +8,7 @@ leader_session     one leader: ShareFetch, and ShareAcknowledge behind a fetch t
 share_assignment   which leader has which of the assigned partitions
 share_requests     ShareFetch and ShareAcknowledge, from what a member has to say
 share_member       membership: ShareGroupHeartbeat
+delivery_limit     after how many deliveries brokers drop a record
 group_settings     where a new group starts to read, and what it sees of transactions
 dead_letters       records for the dead-letter topic, and why they are there
 held_records       the locks that this member has: room, renewals, delayed releases

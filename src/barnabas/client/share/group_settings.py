@@ -46,22 +46,28 @@ async def set_group_settings(
         )
 
 
-async def check_delivery_limit(cluster: ClusterClient, group_id: str, max_deliveries: int) -> None:
-    """Raise if brokers would drop a job before the queue makes it a dead letter.
-
-    A group that may not be read, or a broker that does not say, is not an error.
-    """
+async def delivery_limit(cluster: ClusterClient, group_id: str) -> int | None:
+    """After how many deliveries brokers drop a job; None if they do not say."""
     try:
         described = await describe_configs(
             cluster, ResourceType.GROUP, [group_id], keys=[_DELIVERY_LIMIT]
         )
     except (BrokerError, ProtocolMismatch):
-        return
-    for each in described.get(group_id, []):
-        if each.name == _DELIVERY_LIMIT and each.value and int(each.value) <= max_deliveries:
-            raise InvalidArgument(
-                f"max_deliveries={max_deliveries}: brokers drop a job of group {group_id} after "
-                f"{each.value} deliveries ({_DELIVERY_LIMIT}), so it must be less than that; or "
-                f"raise the limit: barnabas configs set group {group_id} "
-                f"{_DELIVERY_LIMIT}={max_deliveries + 1}"
-            )
+        return None
+    values = {each.name: each.value for each in described.get(group_id, [])}
+    return int(values.get(_DELIVERY_LIMIT) or 0) or None
+
+
+async def check_delivery_limit(cluster: ClusterClient, group_id: str, max_deliveries: int) -> None:
+    """Raise if brokers would drop a job before the queue makes it a dead letter.
+
+    A group that may not be read, or a broker that does not say, is not an error.
+    """
+    limit = await delivery_limit(cluster, group_id)
+    if limit is not None and limit <= max_deliveries:
+        raise InvalidArgument(
+            f"max_deliveries={max_deliveries}: brokers drop a job of group {group_id} after "
+            f"{limit} deliveries ({_DELIVERY_LIMIT}), so it must be less than that; or "
+            f"raise the limit: barnabas configs set group {group_id} "
+            f"{_DELIVERY_LIMIT}={max_deliveries + 1}"
+        )

@@ -27,7 +27,12 @@ from barnabas.client.share.acknowledgements import (
 )
 from barnabas.client.share.acquired_records import acquired_records
 from barnabas.client.share.dead_letters import DeadLetters
-from barnabas.client.share.group_settings import check_delivery_limit, set_group_settings
+from barnabas.client.share.delivery_limit import DEFAULT_LIMIT, DeliveryLimit
+from barnabas.client.share.group_settings import (
+    check_delivery_limit,
+    delivery_limit,
+    set_group_settings,
+)
 from barnabas.client.share.held_records import HeldRecords
 from barnabas.client.share.leader_session import LeaderSession
 from barnabas.client.share.lock_upkeep import LockUpkeep
@@ -107,7 +112,13 @@ class QueueCore:
         self._assignment = ShareAssignment(cluster, topics, self._place)
         self._member = ShareMember(cluster, group_id, topics, self._assign)
         self._settlement = Settlement(
-            self, self._tasks, self._monotonic, self.retries, dead_letters, result_sends
+            self,
+            self._tasks,
+            self._monotonic,
+            self.retries,
+            dead_letters,
+            result_sends,
+            DeliveryLimit(self._delivery_limit, self._monotonic),
         )
         self._locks = LockUpkeep(
             self.held, self.pending, self._sessions, self._settlement, self._monotonic
@@ -255,6 +266,9 @@ class QueueCore:
             await check_delivery_limit(self.cluster, self.group_id, self.retries.max_deliveries)
         await NewTopics(self.cluster, self.topics).missing(None)
         await self._member.run()
+
+    async def _delivery_limit(self) -> int:
+        return await delivery_limit(self.cluster, self.group_id) or DEFAULT_LIMIT
 
     async def _connect(self) -> None:
         try:

@@ -179,7 +179,8 @@ class QueueMessage:
         long. If it is closed or dies, the record is delivered sooner. At most 900 seconds.
 
         After its last delivery, a released record goes to the queue's dead letters; without them,
-        the broker drops it (share.delivery.count.limit of the group, 5 by default).
+        the broker drops it (share.delivery.count.limit of the group, 5 by default), and whoever
+        has submitted it gets the reason as its result.
         """
         return self._settle(AcknowledgeType.RELEASE, delay_s=delay)
 

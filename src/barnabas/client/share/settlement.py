@@ -22,12 +22,14 @@ from barnabas.client.share.acknowledgements import (
     TakenAcknowledgements,
 )
 from barnabas.client.share.dead_letters import DeadLetters
+from barnabas.client.share.delivery_limit import LEAST_LIMIT, DeliveryLimit
 from barnabas.client.share.held_records import HeldRecords
 from barnabas.client.share.leader_session import LeaderSession
 from barnabas.client.share.queue_message import Acknowledgement, QueueMessage
 from barnabas.client.share.retry_policy import RetryPolicy
 from barnabas.client.share.share_session import SharePartition
 from barnabas.errors import BarnabasError, BrokerError, ClientClosed, InvalidArgument, LockLost
+from barnabas.quantities import counted
 
 MAX_DELAY_S = 900.0
 
@@ -71,6 +73,7 @@ class Settlement:
         retries: RetryPolicy,
         dead_letters: DeadLetters | None,
         results: ResultSends | None,
+        limit: DeliveryLimit,
     ) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._owner = owner
@@ -79,6 +82,7 @@ class Settlement:
         self._retries = retries
         self._dead_letters = dead_letters
         self._results = results
+        self._limit = limit
         self._commands: deque[_Command] = deque()
         self._is_draining = False
         self.is_closed = False
@@ -188,17 +192,47 @@ class Settlement:
         ):
             message.renew_until = float("inf")
             self._tasks.start(self._give_up(letters, message, reason or "rejected", answer))
-        elif kind is AcknowledgeType.RELEASE and delay_s and not self._owner.is_stopped:
+        elif kind is AcknowledgeType.RELEASE and self._may_be_dropped(message):
             message.renew_until = float("inf")
-            self._owner.held.delay(message)
-            assert self.loop is not None
-            self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
+            self._tasks.start(self._release_last(command))
+        elif kind is AcknowledgeType.RELEASE:
+            self._release(message, delay_s, answer)
         elif kind in _FINAL and (message.continued_by is not None or self._has_reply(message)):
             message.renew_until = float("inf")
             error = None if kind is AcknowledgeType.ACCEPT else reason or "rejected"
             self._tasks.start(self._conclude(message, kind, JobResult(result, error), answer))
         else:
             self.acknowledge(message, kind, answer)
+
+    def _release(self, message: QueueMessage, delay_s: float, answer: Acknowledgement) -> None:
+        if delay_s and not self._owner.is_stopped:
+            message.renew_until = float("inf")
+            self._owner.held.delay(message)
+            assert self.loop is not None
+            kind = AcknowledgeType.RELEASE
+            self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
+        else:
+            self.acknowledge(message, AcknowledgeType.RELEASE, answer)
+
+    def _may_be_dropped(self, message: QueueMessage) -> bool:
+        """Whether brokers may drop it while somebody waits for its result."""
+        if self._dead_letters is not None or message.continued_by is not None:
+            return False
+        return message.delivery_count >= LEAST_LIMIT and self._has_reply(message)
+
+    async def _release_last(self, command: _Command) -> None:
+        """If brokers drop it after this delivery, its submitter gets the reason as the result."""
+        message = command.message
+        if await self._limit.is_reached(message.delivery_count):
+            times = counted(message.delivery_count, "time")
+            reason = f"{command.reason or 'released'}; delivered {times}, and dropped after that"
+            try:
+                await self._store_result(message, JobResult(error=reason))
+            except BarnabasError as error:
+                _log.warning("the submitter of %r does not hear that it failed: %s", message, error)
+            self.acknowledge(message, AcknowledgeType.REJECT, command.answer)
+        else:
+            self._release(message, command.delay_s, command.answer)
 
     def acknowledge(
         self, message: QueueMessage, kind: AcknowledgeType, answer: Acknowledgement | None
