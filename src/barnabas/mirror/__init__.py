@@ -10,6 +10,7 @@ copied and how far it was read can't disagree, whatever dies, and no state is ke
 flow             the two clusters, which topics, how they are named: all that describes a flow
 names            names of topics in the target, and loops among them
 topic_plan       which topics flow, and which to create, grow, change or delete: a decision
+rights           what a flow has to be allowed in both clusters
 topic_sync       reads both clusters, decides, and carries it out
 loop_check       refuses flows that would copy records around in a circle
 fan_in_check     refuses flows that would mix their records with those of another

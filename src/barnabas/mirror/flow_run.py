@@ -29,6 +29,7 @@ from barnabas.mirror.flow_topics import FlowTopics
 from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
 from barnabas.mirror.groups.stop_request import StopRequest
 from barnabas.mirror.partition_copy import COMMIT_POSITION_S, CopiedPartition
+from barnabas.mirror.rights import check_rights
 
 SESSION_S = 6.0
 """The least that brokers take by default (`group.min.session.timeout.ms`)."""
@@ -49,6 +50,8 @@ class FlowRun:
 
     def __init__(self, mirrored: ConfiguredFlow, listeners: Sequence[ReportListener] = ()) -> None:
         self.flow = mirrored.flow
+        self._mirrored = mirrored
+        self._is_checked = False
         self.upkeep = MirrorUpkeep(mirrored.flow, mirrored.groups)
         self.was_stopped = False
         """Whether it was stopped from outside, as `barnabas mirror failover` does."""
@@ -90,6 +93,9 @@ class FlowRun:
     async def _take_part(self, source: ClusterClient, target: ClusterClient) -> None:
         """Be a member of the group until the end."""
         flow, topics = self.flow, self._topics
+        if not self._is_checked:
+            await check_rights(self._mirrored, source, target)
+            self._is_checked = True
         await self._look_for_stop(target)
         await topics.look(source, target, drives=True)
         member = ClassicMember(

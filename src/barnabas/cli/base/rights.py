@@ -40,6 +40,8 @@ class RightsCluster:
 
     bootstrap: Any
     security: Mapping[str, Any] | None
+    name: str | None = None
+    """What tells it from the other cluster of a program that has two."""
 
 
 def show_rights(
@@ -51,30 +53,61 @@ def show_rights(
     as_json: bool,
 ) -> int:
     """The exit code."""
-    from barnabas.client.rights.grants import grant_commands
-    from barnabas.client.rights.report import UNKNOWN_USER, described
+    return show_rights_in([(cluster, rights)], user, check=check, as_json=as_json)
 
-    grantee = user or str((cluster.security or {}).get("sasl.username") or UNKNOWN_USER)
+
+def show_rights_in(
+    rights: "Sequence[tuple[RightsCluster, Sequence[Right]]]",
+    user: str | None,
+    *,
+    check: bool,
+    as_json: bool,
+) -> int:
+    """The same for a program that uses several clusters."""
     if not check:
         if as_json:
-            print_json([_in_json(each) for each in rights])
+            print_json([_in_json(each, cluster) for cluster, some in rights for each in some])
         else:
-            for command in grant_commands(rights, grantee):
-                print_line(command)
+            for cluster, some in rights:
+                _print_commands(some, cluster, user)
         return exit_codes.OK
-    missing = asyncio.run(_missing(rights, cluster, user))
-    needed = [each for each in missing if not each.is_optional]
+    found = [(cluster, asyncio.run(_missing(some, cluster, user))) for cluster, some in rights]
+    missing = [(cluster, each) for cluster, some in found for each in some]
     if as_json:
-        print_json({"missing": [_in_json(each) for each in missing]})
+        print_json({"missing": [_in_json(each, cluster) for cluster, each in missing]})
     else:
-        for each in missing:
-            optional = ", optional" if each.is_optional else ""
-            say(f"missing{optional}: {described(each)}")
-        for command in grant_commands(missing, grantee):
-            print_line(command)
+        _print_missing(found, user)
         if not missing:
-            say(f"{counted(len(rights), 'right')} checked, none is missing")
+            count = sum(len(some) for _, some in rights)
+            say(f"{counted(count, 'right')} checked, none is missing")
+    needed = [each for _, each in missing if not each.is_optional]
     return exit_codes.FAILURE if needed else exit_codes.OK
+
+
+def _print_missing(
+    found: "Sequence[tuple[RightsCluster, Sequence[Right]]]", user: str | None
+) -> None:
+    from barnabas.client.rights.report import described
+
+    for cluster, some in found:
+        where = f" in {cluster.name}" if cluster.name else ""
+        for each in some:
+            optional = ", optional" if each.is_optional else ""
+            say(f"missing{where}{optional}: {described(each)}")
+    for cluster, some in found:
+        if some:
+            _print_commands(some, cluster, user)
+
+
+def _print_commands(rights: "Sequence[Right]", cluster: RightsCluster, user: str | None) -> None:
+    from barnabas.client.rights.grants import grant_commands
+    from barnabas.client.rights.report import UNKNOWN_USER
+
+    grantee = user or str((cluster.security or {}).get("sasl.username") or UNKNOWN_USER)
+    if cluster.name:
+        print_line(f"# in {cluster.name}, {cluster.bootstrap}:")
+    for command in grant_commands(rights, grantee):
+        print_line(command)
 
 
 async def _missing(
@@ -97,8 +130,9 @@ async def _missing(
         return await missing_rights_of(client, user, rights)
 
 
-def _in_json(right: "Right") -> dict[str, object]:
+def _in_json(right: "Right", cluster: RightsCluster) -> dict[str, object]:
     return {
+        **({"cluster": cluster.name} if cluster.name else {}),
         "operation": right.operation.name,
         "resource_type": right.resource_type.name,
         "resource_name": right.name,

@@ -2,6 +2,7 @@
 
 commands       the family
 run            `mirror run`: its options, and files of Mirror Maker 2
+rights         `mirror rights`: what a flow has to be allowed
 foreground     flows in this process, until they are stopped
 cluster_option clusters as options name them
 operations     status, verify, failover, failback

@@ -21,6 +21,15 @@ PropertyFile = Annotated[
         show_default=False,
     ),
 ]
+FlowNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--flow",
+        metavar="A->B",
+        help="Flow in the file; may be repeated. Default: all that are enabled.",
+        show_default=False,
+    ),
+]
 _CLUSTERS = {
     "source": "--from",
     "target": "--to",

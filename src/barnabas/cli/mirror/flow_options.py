@@ -13,6 +13,7 @@ from barnabas.cli.mirror.flow_file import PropertyFile, read_flow
 
 if TYPE_CHECKING:
     from barnabas.mirror.configured_flow import ConfiguredFlow
+    from barnabas.mirror.flow import Flow
     from barnabas.mirror.groups.group_settings import GroupSettings
 
 FlowCommand = Callable[..., Coroutine[Any, Any, int | None]]
@@ -93,6 +94,46 @@ ExcludedTopics = Annotated[
         show_default=False,
     ),
 ]
+
+
+SyncDeletes = Annotated[
+    bool,
+    typer.Option(
+        "--delete-topics", help="Delete topics in the target that are deleted in the source."
+    ),
+]
+SyncAcls = Annotated[
+    bool,
+    typer.Option(
+        "--sync-acls",
+        help="Copy ACLs of topics. Users can't be copied: brokers do not show password hashes.",
+    ),
+]
+SyncQuotas = Annotated[
+    bool, typer.Option("--sync-quotas", help="Copy quotas of users, client ids and addresses.")
+]
+
+
+def flow_of(
+    source: str,
+    target: str,
+    topics: str,
+    names: NamesOption,
+    source_config: Path | None,
+    target_config: Path | None,
+    **options: Any,
+) -> "Flow":
+    """The flow that options describe. Raises `UsageError` or `InvalidArgument`."""
+    from barnabas.mirror.flow import Flow, Names
+    from barnabas.mirror.mirror_maker.file_settings import listed
+
+    return Flow(
+        cluster_of("--from", source, source_config),
+        cluster_of("--to", target, target_config),
+        listed(topics),
+        names=Names(names.value),
+        **options,
+    )
 
 
 def group_settings(

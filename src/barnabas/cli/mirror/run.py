@@ -7,8 +7,7 @@ import typer
 
 from barnabas.cli.base.command import UsageError, command
 from barnabas.cli.base.output import say
-from barnabas.cli.mirror.cluster_option import cluster_of
-from barnabas.cli.mirror.flow_file import PropertyFile, read_flows
+from barnabas.cli.mirror.flow_file import FlowNames, PropertyFile, read_flows
 from barnabas.cli.mirror.flow_options import (
     ExcludedGroups,
     ExcludedTopics,
@@ -18,9 +17,13 @@ from barnabas.cli.mirror.flow_options import (
     Provenance,
     Source,
     SourceConfig,
+    SyncAcls,
+    SyncDeletes,
+    SyncQuotas,
     Target,
     TargetConfig,
     TopicNames,
+    flow_of,
     group_settings,
 )
 from barnabas.cli.mirror.foreground import run_flows
@@ -46,15 +49,7 @@ def run(
     target: Target = None,
     topics: TopicNames = None,
     properties: PropertyFile = None,
-    flow_names: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--flow",
-            metavar="A->B",
-            help="Flow in the file; may be repeated. Default: all that are enabled.",
-            show_default=False,
-        ),
-    ] = None,
+    flow_names: FlowNames = None,
     exclude: ExcludedTopics = None,
     groups: Groups = None,
     exclude_groups: ExcludedGroups = None,
@@ -75,22 +70,9 @@ def run(
             show_default=False,
         ),
     ] = None,
-    delete_topics: Annotated[
-        bool,
-        typer.Option(
-            "--delete-topics", help="Delete topics in the target that are deleted in the source."
-        ),
-    ] = False,
-    sync_acls: Annotated[
-        bool,
-        typer.Option(
-            "--sync-acls",
-            help="Copy ACLs of topics. Users can't be copied: brokers do not show password hashes.",
-        ),
-    ] = False,
-    sync_quotas: Annotated[
-        bool, typer.Option("--sync-quotas", help="Copy quotas of users, client ids and addresses.")
-    ] = False,
+    delete_topics: SyncDeletes = False,
+    sync_acls: SyncAcls = False,
+    sync_quotas: SyncQuotas = False,
     max_mb_per_second: Annotated[
         float | None,
         typer.Option(
@@ -119,7 +101,6 @@ def run(
     Records keep key, value, headers, timestamp, partition and order, and arrive exactly once.
     """
     from barnabas.mirror.configured_flow import ConfiguredFlow
-    from barnabas.mirror.flow import DEFAULT_EXCLUDED, Flow, Names
     from barnabas.mirror.mirror_maker.file_settings import listed
 
     for option, given in (("--checkpoints", checkpoints), ("--master", master)):
@@ -145,16 +126,10 @@ def run(
         raise UsageError("give --from, --to and --topics, or --properties FILE")
     if flow_names:
         raise UsageError("--flow names a flow of a file: give --properties FILE as well")
-    flow = Flow(
-        cluster_of("--from", source, source_config),
-        cluster_of("--to", target, target_config),
-        listed(topics),
-        DEFAULT_EXCLUDED if exclude is None else listed(exclude),
-        names=Names(names.value),
-        replication_factor=replication_factor,
-        sync_acls=sync_acls,
-        **options,
-    )
+    if exclude is not None:
+        options["exclude"] = listed(exclude)
+    options |= {"replication_factor": replication_factor, "sync_acls": sync_acls}
+    flow = flow_of(source, target, topics, names, source_config, target_config, **options)
     taken = group_settings(groups, exclude_groups)
     return run_flows([ConfiguredFlow(flow, taken)], metrics)
 

@@ -4,6 +4,10 @@ from typing import NamedTuple
 
 from barnabas.wire.acl_codes import AclOperation, ResourceType
 
+ANY = "*"
+"""The name of all topics, or of all groups."""
+_SAMPLE = "rights-check"
+
 
 class Right(NamedTuple):
     """An operation on a resource; on all whose name begins so, if it is `prefixed`."""
@@ -26,7 +30,9 @@ class Right(NamedTuple):
     @property
     def sample(self) -> str:
         """A name that the right has to cover."""
-        return f"{self.name}rights-check" if self.prefixed else self.name
+        if self.name == ANY:
+            return _SAMPLE
+        return f"{self.name}{_SAMPLE}" if self.prefixed else self.name
 
 
 def topic(operation: AclOperation, name: str, purpose: str) -> Right:

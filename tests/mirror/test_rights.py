@@ -1,0 +1,181 @@
+"""`barnabas mirror rights`: what it prints is what a flow needs in both clusters."""
+
+import asyncio
+import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import barnabas
+from barnabas.client.admin.acls import AclBinding, create_acls
+from barnabas.errors import NotAuthorized
+from barnabas.mirror.configured_flow import ConfiguredFlow
+from barnabas.mirror.flow import ClusterEnd, Flow
+from barnabas.mirror.flow_run import FlowRun
+from barnabas.mirror.rights import source_rights
+from tests.cli.conftest import Cli
+from tests.support.access import CLOSED
+from tests.support.sasl import ADMIN, SECURITY, SaslBroker
+from tests.support.wait import wait_until
+
+USER = ADMIN[0]
+COPIES = "read,write,create,alter,describe_configs,alter_configs"
+NOWHERE = ("--from", "A=localhost:1", "--to", "B=localhost:2")
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SaslBroker, SaslBroker]]:
+    """Two brokers with access rules; whoever does not sign in is a super user."""
+    with ExitStack() as stack:
+        source, target = [
+            stack.enter_context(SaslBroker(tmp_path_factory.mktemp(name), CLOSED))
+            for name in ("source", "target")
+        ]
+        with (
+            barnabas.Producer(source.bootstrap) as producer,
+            barnabas.Admin(source.bootstrap) as admin,
+        ):
+            admin.create_topic("orders")
+            producer.send("orders", b"first")
+        yield source, target
+
+
+@pytest.fixture
+def options(closed: tuple[SaslBroker, SaslBroker], tmp_path: Path) -> list[str]:
+    found = ["--topics", "orders"]
+    for option, name, broker in zip(("from", "to"), "AB", closed, strict=True):
+        path = tmp_path / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in SECURITY.items()))
+        found += [f"--{option}", f"{name}={broker.sasl_bootstrap}", f"--{option}-config", str(path)]
+    return found
+
+
+def printed(*options: str) -> tuple[list[str], list[str]]:
+    """The commands for the source, and those for the target."""
+    lines = Cli("localhost:1").ok("mirror", "rights", *options).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("# in B, "))
+    assert lines[0].startswith("# in A, ")
+    return lines[1:at], lines[at + 1 :]
+
+
+def test_the_commands() -> None:
+    source, target = printed(*NOWHERE, "--topics", r"orders,customers.*,a\.b", "--user", "m")
+    assert source == [
+        "barnabas acls add m read,describe_configs --topic orders",
+        "barnabas acls add m read,describe_configs --topic customers --prefixed",
+        "barnabas acls add m read,describe_configs --topic a.b",
+        "barnabas acls add m describe --group '*'",
+        "barnabas acls add m write,create,read --topic heartbeats",
+        "barnabas acls add m read --topic mm2-offset-syncs.B.internal",
+    ]
+    assert target == [
+        f"barnabas acls add m {COPIES} --topic A. --prefixed",
+        "barnabas acls add m read --group barnabas-mirror. --prefixed",
+        "barnabas acls add m write --transactional-id 'barnabas-mirror.A->B' --prefixed",
+        "barnabas acls add m read,write,create --topic mm2-offset-syncs.A.internal",
+        "barnabas acls add m read --group '*'",
+        "barnabas acls add m read,write,create --topic A.checkpoints.internal",
+        "barnabas acls add m read,write,create --topic heartbeats",
+    ]
+    source, target = printed(
+        *NOWHERE, "--topics", ".*", "--names", "identity", "--sync-acls", "--delete-topics"
+    )
+    assert "barnabas acls add USER read,describe_configs --topic '*'" in source
+    assert "barnabas acls add USER describe --cluster" in source
+    assert "barnabas acls add USER describe --group barnabas-mirror. --prefixed" in source
+    assert "barnabas acls add USER alter --cluster" in target
+    assert any("delete" in each and "--topic '*'" in each for each in target)
+    assert "barnabas acls add USER read,write,create --topic A.heartbeats" in target
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (("orders",), [("orders", False)]),
+        (("orders.eu", r"orders\.us"), [("orders.eu", False), ("orders.us", False)]),
+        (("orders.*", "orders.+"), [("orders", True)]),
+        ((r"eu\..*",), [("eu.", True)]),
+        (("orders?",), [("order", True)]),
+        ((r"a\.?b",), [("a", True)]),
+        (("a|b",), [("*", False)]),
+        (("a", "[ab].*"), [("*", False)]),
+    ],
+)
+def test_expressions_are_covered(
+    patterns: tuple[str, ...], expected: list[tuple[str, bool]]
+) -> None:
+    flow = Flow(ClusterEnd("A", "a:1"), ClusterEnd("B", "b:1"), patterns)
+    found = [
+        (each.name, each.prefixed)
+        for each in source_rights(ConfiguredFlow(flow))
+        if each.purpose == "topics of flow A->B"
+    ]
+    assert found == expected
+
+
+def test_with_them_a_flow_runs_and_without_one_it_does_not_start(
+    closed: tuple[SaslBroker, SaslBroker], options: list[str]
+) -> None:
+    ends = [
+        ClusterEnd(name, broker.sasl_bootstrap, SECURITY)
+        for name, broker in zip("AB", closed, strict=True)
+    ]
+    mirrored = ConfiguredFlow(Flow(*ends, ("orders",)))
+    cli = Cli("localhost:1")
+    source, target = printed(*options)
+    assert f"acls add {USER} read" in source[0]
+    held_back = target.pop(2)
+    for broker, lines in zip(closed, (source, target), strict=True):
+        for line in lines:
+            cli.ok(*shlex.split(line)[1:], "--bootstrap", broker.bootstrap)
+
+    done = cli.run("mirror", "rights", *options, "--check")
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines()[1:] == [held_back]
+    assert "missing in B: write on transactional id" in done.stderr.decode()
+    with pytest.raises(NotAuthorized, match=r"flow A->B in cluster B .*lacks 1 right") as denied:
+        asyncio.run(FlowRun(mirrored).run())
+    assert held_back in str(denied.value)
+
+    cli.ok(*shlex.split(held_back)[1:], "--bootstrap", closed[1].bootstrap)
+    assert "none is missing" in cli.run("mirror", "rights", *options, "--check").stderr.decode()
+    run = FlowRun(mirrored)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def copy() -> None:
+        loops.append(asyncio.get_running_loop())
+        await run.run()
+
+    thread = threading.Thread(target=asyncio.run, args=[copy()])
+    thread.start()
+    try:
+        with barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
+            assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
+    finally:
+        loops[0].call_soon_threadsafe(run.stop)
+        thread.join()
+
+
+def test_rules_of_an_administrator_are_asked_for_both(
+    closed: tuple[SaslBroker, SaslBroker],
+) -> None:
+    """With --user, by the rules; one is granted in the source alone."""
+    source = ClusterEnd("A", closed[0].bootstrap)
+
+    async def allow() -> None:
+        async with source.client() as cluster:
+            await create_acls(cluster, [AclBinding("User:bob", "READ", "TOPIC", "*").acl])
+
+    asyncio.run(allow())
+    names = ("--from", f"A={closed[0].bootstrap}", "--to", f"B={closed[1].bootstrap}")
+    done = Cli("localhost:1").run(
+        "mirror", "rights", *names, "--topics", ".*", "--user", "bob", "--check"
+    )
+    assert done.returncode == 1
+    said = done.stderr.decode()
+    assert "missing in A: read on topic" not in said
+    assert "missing in A, optional: describe_configs on topic *" in said
+    assert "missing in B: read on topic A.*" in said
