@@ -12,7 +12,7 @@ from barnabas.registry.model.entries import SchemaVersion
 
 
 class SimpleChecks:
-    kinds = ("AVRO", "JSON")
+    kinds: Sequence[str] = ("AVRO", "JSON")
 
     def canonical(self, content: SchemaContent, resolve: Resolve, *, normalize: bool) -> str:
         for each in content.references:

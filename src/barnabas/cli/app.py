@@ -36,6 +36,8 @@ _COMMANDS = {
     "log": "barnabas.cli.log.commands:app",
     "pipeline": "barnabas.cli.pipeline.commands.app:app",
     "connect": "barnabas.cli.connect.commands:app",
+    "registry": "barnabas.cli.registry.command:registry",
+    "schemas": "barnabas.cli.schemas.commands:app",
     "mirror": "barnabas.cli.mirror.commands:app",
 }
 """In the order of `barnabas --help`."""

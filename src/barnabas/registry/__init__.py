@@ -1,4 +1,13 @@
-"""A schema registry with Confluent's formats.
+"""A schema registry: Confluent's REST API, with its state in a compacted topic.
 
-model  what a registry knows and decides, without I/O
+model          what a registry knows and decides, without I/O
+settings       what an instance is started with
+schema_checks  the kinds of schemas, by `barnabas.schemas`
+log            the topic, followed by an image
+writer         who may write, by the fence of a transactional id
+forwarding     requests for the instance that writes
+rest           Confluent's REST API
+service        an instance, from start to end
+client         calls the REST API of a registry
+transfer       a registry as lines of JSON, and back
 """

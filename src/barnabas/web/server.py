@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import socket
+from ssl import SSLContext
 
 from barnabas.web.messages import HttpError, Request, Response
 from barnabas.web.page_guard import PageGuard
@@ -38,7 +39,7 @@ class HttpServer:
     """Serves until it is closed. `listen` takes the port, and `serve` begins to answer.
 
     `refuse` makes the answer of an error. `guard` refuses requests that a browser sends for pages
-    of other sites.
+    of other sites. `tls` is for `listen`: HTTPS.
     """
 
     def __init__(
@@ -47,10 +48,12 @@ class HttpServer:
         limits: ServerLimits | None = None,
         *,
         guard: PageGuard | None = None,
+        tls: SSLContext | None = None,
     ) -> None:
         self._refuse = refuse
         self._limits = limits or ServerLimits()
         self._guard = guard
+        self._tls = tls
         self._handler: Handler | None = None
         self._servers: list[asyncio.Server] = []
         self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
@@ -58,7 +61,12 @@ class HttpServer:
     async def listen(self, host: str, port: int) -> int:
         """Take the port, or a free one for 0, which is returned."""
         server = await asyncio.start_server(
-            self._accept, host, port, limit=self._limits.head_bytes, start_serving=False
+            self._accept,
+            host,
+            port,
+            limit=self._limits.head_bytes,
+            ssl=self._tls,
+            start_serving=False,
         )
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])

@@ -19,7 +19,7 @@ pytest.importorskip("uvicorn")
 def console() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "barnabas.cli.server.supervised_console", "console"),
+            *(sys.executable, "-m", "barnabas.cli.server.supervised_command", "console"),
             *("--no-browser", "--listen", "localhost:0", "--bootstrap", "localhost:1"),
         ],
         stdin=subprocess.PIPE,

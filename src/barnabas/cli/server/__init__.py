@@ -8,6 +8,6 @@ growth              nodes that are added while it runs
 node_process        one of them as a child process
 supervised_node     what that child process runs
 lifeline            ends a child process with its parent
-console_process     the web console of `--console`, as a child process
-supervised_console  what that child process runs
+companions          the console and the registry of `--console` and `--registry`
+supervised_command  what their processes run
 """

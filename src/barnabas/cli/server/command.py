@@ -15,6 +15,7 @@ from barnabas.cli.base.pairs import parse_pairs
 from barnabas.cli.base.properties import read_properties
 
 if TYPE_CHECKING:
+    from barnabas.cli.server.companions import Companions
     from barnabas.cli.server.secure import SecuredData
 
 EPILOG = """\b
@@ -26,13 +27,14 @@ Examples:
   barnabas server --listen localhost:9092 --data ./data --set num.partitions=3
   barnabas server --nodes 3
   barnabas server --nodes 3 --secure
-  barnabas server --nodes 3 --console
+  barnabas server --nodes 3 --console --registry
   barnabas server --config server.properties --check
   barnabas server --id 2 --listen h2:9092 --voters 1@h1:9092,2@h2:9092,3@h3:9092
 """
 MAX_NODES = 100
 _PREFIX = "BARNABAS_"
 _CONSOLE_PORT = 8080
+_REGISTRY_PORT = 8081
 _OF_COMMANDS = (BOOTSTRAP_VARIABLE, CONFIG_VARIABLE)
 
 
@@ -106,6 +108,20 @@ def server(
             show_default=False,
         ),
     ] = None,
+    registry: Annotated[
+        bool,
+        typer.Option("--registry", help="Start a schema registry too, at http://localhost:8081/."),
+    ] = False,
+    registry_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            metavar="PORT",
+            help="Start a schema registry on another port of localhost; 0 chooses a free one.",
+            show_default=False,
+        ),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Properties file with settings.")
     ] = None,
@@ -134,6 +150,7 @@ def server(
     from barnabas.broker.settings.aliases import with_aliases
     from barnabas.broker.settings.config import ConfigError
     from barnabas.broker.settings.definitions import BROKER_CONFIGS
+    from barnabas.cli.server.companions import Companions
     from barnabas.metadata.config_values import InvalidConfigError
 
     try:
@@ -145,10 +162,13 @@ def server(
         properties |= {name: value for name, value in options.items() if value is not None}
         if check:
             return _check(properties)
-        port = _CONSOLE_PORT if console and console_port is None else console_port
+        wanted = Companions(
+            _CONSOLE_PORT if console and console_port is None else console_port,
+            _REGISTRY_PORT if registry and registry_port is None else registry_port,
+        )
         if nodes is None:
-            return _run_node(properties, secure=secure, console_port=port)
-        return _run_nodes(properties, nodes, secure=secure, console_port=port)
+            return _run_node(properties, secure=secure, wanted=wanted)
+        return _run_nodes(properties, nodes, secure=secure, wanted=wanted)
     except (ConfigError, InvalidConfigError) as error:
         raise CommandError(str(error), exit_codes.USAGE) from error
 
@@ -174,11 +194,11 @@ def _check(properties: Mapping[str, str]) -> int:
     return exit_codes.OK
 
 
-def _run_node(properties: dict[str, str], *, secure: bool, console_port: int | None) -> int:
+def _run_node(properties: dict[str, str], *, secure: bool, wanted: "Companions") -> int:
     from barnabas.broker.quorum.configured_voters import configured_voters
     from barnabas.broker.server import run
     from barnabas.broker.settings.config import BrokerConfig
-    from barnabas.cli.server.console_process import servers_of, with_console
+    from barnabas.cli.server.companions import servers_of, with_companions
     from barnabas.cli.server.local_nodes import check_not_secured, check_single_directory
 
     administrator = None
@@ -200,17 +220,17 @@ def _run_node(properties: dict[str, str], *, secure: bool, console_port: int | N
         check_not_secured(properties)
     configured_voters(BrokerConfig(properties))
     check_single_directory(properties)
-    servers = None if console_port is None else servers_of(properties)
-    with with_console(servers, console_port, administrator):
+    servers = servers_of(properties) if wanted.any else None
+    with with_companions(servers, wanted, administrator):
         return run(properties)
 
 
 def _run_nodes(
-    properties: dict[str, str], count: int, *, secure: bool, console_port: int | None
+    properties: dict[str, str], count: int, *, secure: bool, wanted: "Companions"
 ) -> int:
     from barnabas.broker.runtime.container_limits import container_limits
     from barnabas.broker.server import fit_container
-    from barnabas.cli.server.console_process import with_console
+    from barnabas.cli.server.companions import with_companions
     from barnabas.cli.server.local_nodes import (
         check_not_secured,
         check_ports,
@@ -229,7 +249,7 @@ def _run_nodes(
         check_ports(planned)
         servers = ",".join(str(node.address) for node in planned)
         secured.name_servers(servers)
-        with with_console(servers, console_port, secured.files.administrator_file):
+        with with_companions(servers, wanted, secured.files.administrator_file):
             return supervise(planned, secured.how_to_connect, secured.secured_later)
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
@@ -237,7 +257,7 @@ def _run_nodes(
     if "cluster.secret.file" not in properties:
         make_secret(planned)
     servers = ",".join(str(node.address) for node in planned)
-    with with_console(servers, console_port):
+    with with_companions(servers, wanted):
         return supervise(planned)
 
 

@@ -28,5 +28,6 @@ all_partitions          all partitions of topics, without a group
 new_topics              topics that do not exist yet, or that not every broker knows
 streams                 one consumer for several threads or tasks
 table_core              the core of `Table`: the last value of each key, in memory
+topic_follower          what the records of a topic add up to, kept current
 range_reader            all records between two offsets, once, as Arrow tables
 """

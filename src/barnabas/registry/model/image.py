@@ -126,6 +126,11 @@ class RegistryImage:
 
     # -- settings ----------------------------------------------------------------------------------
 
+    @property
+    def configs(self) -> Mapping[str | None, JsonObject]:
+        """All settings, those of all subjects with the name None."""
+        return self._configs
+
     def config(self, subject: str | None) -> JsonObject | None:
         """The settings of a subject, of a context, or of all; None if there are none."""
         return self._configs.get(subject)

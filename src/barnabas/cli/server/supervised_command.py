@@ -1,4 +1,4 @@
-"""The console of `barnabas server --console`: `barnabas console`, which ends with the server."""
+"""A command that ends with the server: the console of `--console`, the registry of `--registry`."""
 
 import runpy
 

@@ -1,0 +1,4 @@
+"""`barnabas registry`: the schema registry.
+
+command  its options, and running it
+"""

@@ -1,0 +1,81 @@
+"""Calls a registry: this one, Confluent's or another with the same REST API."""
+
+import json
+from base64 import b64encode
+from http.client import HTTPException
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.request import Request, urlopen
+
+from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.registry.model.contents import Json
+from barnabas.security.secret_settings import without_credentials
+
+_TIMEOUT_S = 30.0
+_TYPE = "application/vnd.schemaregistry.v1+json"
+_EXCERPT = 60
+
+
+class RegistryAnswerError(BarnabasError):
+    """What the registry refuses, with its code."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class RegistryClient:
+    """One registry."""
+
+    def __init__(self, url: str, timeout_s: float = _TIMEOUT_S) -> None:
+        """User and password may be in the URL. Raises `InvalidArgument`."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgument(
+                f"--registry {without_credentials(url)}: write http://… or https://…"
+            )
+        host = parts.netloc.rpartition("@")[2]
+        self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+        self._headers = {"Content-Type": _TYPE, "Accept": f"{_TYPE}, application/json"}
+        if parts.username is not None:
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self._headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
+        self._timeout_s = timeout_s
+
+    def call(self, method: str, *path: str, body: Json = None, **query: str) -> Json:
+        """The answer's JSON, None if it has none.
+
+        Raises `RegistryAnswerError`, and `BarnabasError` if there is no answer.
+        """
+        target = "/".join([self.url, *(quote(each, safe="") for each in path)])
+        if query:
+            target += f"?{urlencode(query)}"
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(target, data, self._headers, method=method)  # noqa: S310 - checked
+        try:
+            with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310 - checked
+                text = answer.read()
+        except HTTPError as error:
+            raise _refused(error) from None
+        except (URLError, OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise BarnabasError(
+                f"no answer from {self.url}: {reason}; is `barnabas registry` running there?"
+            ) from None
+        try:
+            found: Json = json.loads(text) if text.strip() else None
+        except (ValueError, RecursionError):
+            raise BarnabasError(
+                f"{self.url} does not answer with JSON, but with {text[:_EXCERPT]!r}: is it a "
+                "schema registry?"
+            ) from None
+        return found
+
+
+def _refused(error: HTTPError) -> RegistryAnswerError:
+    text = error.read().decode(errors="replace")
+    try:
+        found = json.loads(text)
+        return RegistryAnswerError(int(found["error_code"]), str(found["message"]))
+    except (ValueError, KeyError, TypeError):
+        return RegistryAnswerError(error.code, f"{error.code} {error.reason}")

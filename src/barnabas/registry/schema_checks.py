@@ -1,0 +1,85 @@
+"""The kinds of schemas that a registry takes, by `barnabas.schemas`."""
+
+from collections.abc import Sequence
+
+from barnabas.registry.model.checks import Resolve, UnusableSchemaError
+from barnabas.registry.model.contents import Reference, SchemaContent
+from barnabas.registry.model.entries import SchemaVersion
+from barnabas.schemas.compatibility import Compatibility, check
+from barnabas.schemas.incompatibility import Incompatibility
+from barnabas.schemas.parsing import ParsedSchema, parse
+from barnabas.schemas.schema import InvalidSchemaError, Schema, SchemaKind, SchemaReference
+
+_PARSED = 1000
+"""How many parsed schemas are kept."""
+
+
+class ParsedChecks:
+    """Parses schemas, and keeps those that were parsed lately."""
+
+    kinds: Sequence[str] = ("PROTOBUF", "AVRO")
+
+    def __init__(self) -> None:
+        self._parsed: dict[tuple[SchemaContent, bool], ParsedSchema] = {}
+
+    def canonical(self, content: SchemaContent, resolve: Resolve, *, normalize: bool) -> str:
+        found = self._parse(content, resolve, strict=True)
+        return found.normalized() if normalize else found.canonical()
+
+    def formatted(self, content: SchemaContent, form: str, resolve: Resolve) -> str:
+        del form, resolve
+        return content.text
+
+    def incompatibilities(
+        self,
+        content: SchemaContent,
+        earlier: Sequence[SchemaVersion],
+        level: str,
+        resolve: Resolve,
+    ) -> list[str]:
+        wanted = Compatibility(level)
+        if wanted is Compatibility.NONE:
+            return []
+        new = self._parse(content, resolve, strict=True)
+        compared = earlier if wanted.is_transitive else earlier[-1:]
+        versions = [
+            (each.version, self._parse(each.content, resolve, strict=False)) for each in compared
+        ]
+        return [_detail(each) for each in check(new, versions, wanted)]
+
+    def _parse(self, content: SchemaContent, resolve: Resolve, *, strict: bool) -> ParsedSchema:
+        key = (SchemaContent(content.kind, content.text, content.references), strict)
+        found = self._parsed.pop(key, None)
+        if found is None:
+            found = _parse(content, resolve, strict=strict)
+        if not content.references:  # what those mean, may change
+            self._parsed[key] = found
+            if len(self._parsed) > _PARSED:
+                del self._parsed[next(iter(self._parsed))]
+        return found
+
+
+def _parse(content: SchemaContent, resolve: Resolve, *, strict: bool) -> ParsedSchema:
+    def resolve_reference(reference: SchemaReference) -> Schema:
+        wanted = Reference(reference.name, reference.subject, reference.version)
+        return _schema(resolve(wanted))
+
+    try:
+        return parse(_schema(content), resolve_reference, strict=strict)
+    except InvalidSchemaError as error:
+        raise UnusableSchemaError(str(error)) from error
+
+
+def _schema(content: SchemaContent) -> Schema:
+    references = tuple(
+        SchemaReference(each.name, each.subject, each.version) for each in content.references
+    )
+    return Schema(SchemaKind(content.kind), content.text, references)
+
+
+def _detail(found: Incompatibility) -> str:
+    """One reason, in the form that clients of Confluent's registry show."""
+    return (
+        f"{{errorType:'{found.kind}', description:'{found.message}', "
+        f"additionalInfo:'{found.field or found.path}', oldSchemaVersion: {found.version}}}"
+    )

@@ -1,0 +1,120 @@
+"""Who may write: the instance that has opened the registry's transactional id last.
+
+Opening it fences the one before for good: whatever that still writes is refused by the brokers, and
+no clock decides. Only then is the log read to its end, past a record of the new writer itself. So
+all that was ever committed is known before the first id is given, and no id is given twice.
+
+Nobody has to notice that a writer has died. The next change finds it dead and takes over.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import TypeVar
+
+from barnabas.aio.producer import Producer
+from barnabas.errors import BarnabasError
+from barnabas.registry.log import RegistryLog
+from barnabas.registry.model.image import RegistryImage
+from barnabas.registry.model.records import LogRecord, writer_record
+from barnabas.registry.model.registration import RegistryChange
+from barnabas.registry.settings import RegistrySettings
+
+T = TypeVar("T")
+_log = logging.getLogger("barnabas.registry")
+_WRITE_TIMEOUT_S = 10.0
+_DELIVERY_MS = 10_000
+
+
+class WriterLostError(BarnabasError):
+    """This instance does not write, or no longer: the change has to be decided again."""
+
+
+class RegistryWriter:
+    """Writes changes, while this instance is the writer."""
+
+    def __init__(self, settings: RegistrySettings, log: RegistryLog, url: str) -> None:
+        self.url = url
+        """Under which other instances reach this one."""
+        self.takeovers = 0
+        self.written = 0
+        self._settings = settings
+        self._log = log
+        self._lock = asyncio.Lock()
+        self._producer: Producer[bytes, bytes] | None = None
+
+    @property
+    def is_writer(self) -> bool:
+        """As far as this instance knows: the brokers refuse a former one."""
+        return self._producer is not None and self._log.image.writer == self.url
+
+    async def write(self, decide: Callable[[RegistryImage], RegistryChange[T]]) -> T:
+        """Decide a change by all that was ever written, and write it. Raises `WriterLostError`."""
+        async with self._lock:
+            if not self.is_writer:
+                raise WriterLostError("another instance writes")
+            change = decide(self._log.image)
+            if change.records:
+                await self._write(change.records)
+                self.written += 1
+            return change.answer
+
+    async def take_over(self, former: str | None) -> None:
+        """Become the writer in place of a former one, unless there is a newer one by now."""
+        async with self._lock:
+            if self.is_writer or self._log.image.writer != former:
+                return
+            began = monotonic()
+            await self._drop()
+            producer: Producer[bytes, bytes] = Producer(
+                self._settings.bootstrap,
+                transactional_id=self._settings.transactional_id,
+                transaction_timeout_ms=_DELIVERY_MS,
+                delivery_timeout_ms=_DELIVERY_MS,
+                request_timeout_ms=_DELIVERY_MS // 2,
+                linger_ms=0,
+                auto_create=False,
+                client_id="schema-registry",
+                security=self._settings.security,
+            )
+            self._producer = await producer.__aenter__()
+            await self._log.catch_up(_WRITE_TIMEOUT_S)
+            announced: dict[str, int] | None = None
+            while announced != self._log.image.max_ids:
+                announced = dict(self._log.image.max_ids)
+                await self._write([writer_record(self.url, announced)])
+            self.takeovers += 1
+            _log.info("%s writes now, after %.2f s", self.url, monotonic() - began)
+
+    async def resign(self) -> None:
+        """Say that nobody writes, so that the next change does not look for this instance."""
+        async with self._lock:
+            if self.is_writer:
+                with suppress(BarnabasError):
+                    await self._write([writer_record(None, self._log.image.max_ids)])
+            await self._drop()
+
+    async def _write(self, records: Sequence[LogRecord]) -> None:
+        """Write records together, and have them in the image."""
+        producer = self._producer
+        assert producer is not None
+        try:
+            async with producer.transaction():
+                for each in records:
+                    sent = await producer.send(
+                        self._settings.topic, each.value, each.key, partition=0
+                    )
+                delivery = await sent
+            await self._log.reach(delivery.offset, _WRITE_TIMEOUT_S)
+        except BarnabasError as error:
+            _log.info("%s no longer writes: %s", self.url, error)
+            await self._drop()
+            raise WriterLostError(str(error)) from error
+
+    async def _drop(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            with suppress(BarnabasError):
+                await producer.close(0)
