@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from barnabas.app.dependencies import Depends
     from barnabas.app.outgoing import Outgoing
     from barnabas.app.sent_to import SentTo
-    from barnabas.app.state.state import State
+    from barnabas.app.state.state import Expires, State
     from barnabas.client.admin.acls import AclBinding
     from barnabas.client.admin.brokers import ClusterDescription
     from barnabas.client.admin.configs import ConfigEntry
@@ -37,6 +37,7 @@ __all__ = [
     "Consumer",
     "Delivery",
     "Depends",
+    "Expires",
     "GroupDescription",
     "Message",
     "Outgoing",
@@ -70,6 +71,7 @@ _HOMES = {
     "Consumer": "barnabas.sync.consumer",
     "Delivery": "barnabas.client.producer.sent_record",
     "Depends": "barnabas.app.dependencies",
+    "Expires": "barnabas.app.state.state",
     "GroupDescription": "barnabas.client.admin.descriptions",
     "Message": "barnabas.records.message",
     "Outgoing": "barnabas.app.outgoing",

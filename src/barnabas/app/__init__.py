@@ -24,6 +24,6 @@ from barnabas.app.app import App
 from barnabas.app.dependencies import Depends
 from barnabas.app.outgoing import Outgoing
 from barnabas.app.sent_to import SentTo
-from barnabas.app.state.state import State
+from barnabas.app.state.state import Expires, State
 
-__all__ = ["App", "Depends", "Outgoing", "SentTo", "State"]
+__all__ = ["App", "Depends", "Expires", "Outgoing", "SentTo", "State"]

@@ -69,7 +69,6 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
         if depends is not None:
             found.dependencies[each.name] = depends
             continue
-        hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         state = state_of(name, each.name, hint)
         if state is not None:
             if found.state is not None:
@@ -79,6 +78,7 @@ def parameters_of(function: Callable[..., Any]) -> Parameters:
                 )
             found.state = state
             continue
+        hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
         if each.name == "key":
             found.key, found.key_type = each.name, hint
         elif each.name == "headers":

@@ -171,7 +171,7 @@ class TestRun:
         return (
             any(each.active for each in self._running.attempts)
             or any(each.is_busy for each in self._running.schedulers)
-            or any(each.restoring for each in self._running.states)
+            or any(each.restoring or each.are_expiring for each in self._running.states)
             or any(each.is_polling and each.has_unread for each in self._topics.sources)
             or any(each.is_polling and each.has_unread for each in self._topics.queues)
         )

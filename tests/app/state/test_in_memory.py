@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from barnabas import App, Depends, State
+from barnabas import App, Depends, Expires, State
 from barnabas.app import Outgoing
 from barnabas.errors import HandlerFailed, InvalidArgument
 from barnabas.records.message import Message
@@ -118,6 +118,44 @@ def test_with_dependencies_and_middleware() -> None:
         run.send("words", "one", key="a")
         run.send("words", "two", key="a")
         assert run.records("g.keep.words.changelog")[-1].value == b'["> one","> two"]'
+
+
+@both
+def test_values_expire(exactly_once: bool) -> None:
+    app = App()
+    seen: list[int | None] = []
+
+    @app.handler("n", group="g", exactly_once=exactly_once)
+    def keep(number: int, kept: Annotated[State[int], Expires("7d")]) -> None:
+        seen.append(kept.get())
+        kept.set(number)
+
+    def deleted() -> list[bytes | None]:
+        return [each.key for each in run.records("g.keep.kept.changelog") if each.value is None]
+
+    with app.test() as run:
+        run.send("n", 1, key="a")
+        run.advance("3d")
+        run.send("n", 2, key="b")
+        run.advance("3d")
+        run.send("n", 3, key="b")
+        assert deleted() == []
+        run.advance("1d")
+        assert deleted() == [b"a"]
+        run.send("n", 4, key="a")
+        run.send("n", 5, key="b")
+        assert seen == [None, None, 2, None, 3]
+        run.advance("8d")
+        assert deleted() == [b"a", b"a", b"b"]
+        run.advance("8d")
+        assert len(deleted()) == 3
+
+
+def test_expiry_needs_some_time() -> None:
+    def keep(number: int, kept: Annotated[State[int], Expires(0)]) -> None: ...
+
+    with pytest.raises(InvalidArgument, match="at once"):
+        App().handler("n", group="g")(keep)
 
 
 def test_a_value_that_can_not_be_encoded_is_a_failure() -> None:

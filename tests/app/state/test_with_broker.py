@@ -4,12 +4,12 @@ import asyncio
 import sqlite3
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
 import barnabas
-from barnabas import App, State
+from barnabas import App, Expires, State
 from barnabas.errors import InvalidArgument, StateLost
 from tests.support.wait import wait_until_async
 
@@ -129,6 +129,28 @@ def test_files_are_a_cache(servers: str, topic: str, tmp_path: Path, spoil: Any)
     asyncio.run(handle(app, servers, topic, 200))
     assert totals(servers, topic) == {f"k{key}": 20 for key in range(KEYS)}
     assert files(tmp_path) == found
+
+
+@both
+def test_values_expire(servers: str, topic: str, tmp_path: Path, exactly_once: bool) -> None:
+    app = App(servers, state_directory=tmp_path)
+
+    @app.handler(topic, group=f"g-{topic}", name="count", exactly_once=exactly_once)
+    def count(number: str, total: Annotated[State[int], Expires("1s")]) -> None:
+        total.update(lambda old: old + 1, 0)
+
+    async def main() -> None:
+        async with app.started():
+            await asyncio.to_thread(fill, servers, topic, 100)
+            await wait_until_async(is_over)
+
+    def is_over() -> bool:
+        with barnabas.Admin(servers) as admin:
+            committed = admin.group_offsets(f"g-{topic}")
+        return sum(committed.values()) >= 100 and not totals(servers, topic)
+
+    asyncio.run(main())
+    assert totals(servers, topic) == {}
 
 
 @both

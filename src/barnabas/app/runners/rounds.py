@@ -6,6 +6,7 @@ one transaction for `exactly_once=True`, which is rolled back and read again if 
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from barnabas.app.arguments import Takes
 from barnabas.app.attempts import Attempts, Stopped
@@ -39,6 +40,7 @@ _PAUSES = Backoff(0.5, 10.0)  # after a transaction that was rolled back
 _TRIES = 8
 _FIRST_ROUND = 16  # records, until it is known how long they take
 _STEP = 4
+Work = Callable[[], Awaitable[None]]
 
 
 class RoundRunner:
@@ -101,6 +103,8 @@ class RoundRunner:
         await self.revoked(partitions)
 
     async def _records(self) -> None:
+        if self.states is not None:
+            await self._delete_expired(self.states)
         messages = await self._source.poll(POLL_S, self._limit)
         if self.states is not None:
             messages = await self.states.admit(messages)
@@ -110,43 +114,63 @@ class RoundRunner:
             await hold(self._source, messages, self)
             return
         self._statistics.in_flight = len(messages)
+
+        async def work() -> None:
+            await self._handle(messages)
+
         if self.states is None:
-            is_done = await self._round(messages)
+            is_done = await self._round(messages, work)
         else:
-            is_done = await self._round_with_state(messages, self.states)
+            partitions = {each.partition for each in messages}
+            is_done = await self._round_with_state(messages, work, self.states, partitions)
         if is_done:
             self._statistics.in_flight = 0
             self._statistics.handled += len(messages)
 
-    async def _round(self, messages: list[Message]) -> bool:
+    async def _delete_expired(self, states: HandlerStates) -> None:
+        """Between two rounds: all that was polled is handled, so its offsets may be committed."""
+        expired = await states.expired()
+        if not expired:
+            return
+
+        async def work() -> None:
+            for sent in await self._attempts.send(expired):
+                states.change(sent.record, sent.receipt)
+
+        partitions = {each.partition for each in expired if each.partition is not None}
+        await self._round_with_state([], work, states, partitions)
+
+    async def _round(self, messages: list[Message], work: Work) -> bool:
         """Whether it was committed; otherwise the records come again."""
         if self._handler.exactly_once:
-            return await self._in_transaction(messages)
-        await self._handle(messages)
+            return await self._in_transaction(messages, work)
+        await work()
         await self._attempts.sink.flush()
         await self._source.commit()
         return True
 
-    async def _round_with_state(self, messages: list[Message], states: HandlerStates) -> bool:
+    async def _round_with_state(
+        self, messages: list[Message], work: Work, states: HandlerStates, partitions: set[int]
+    ) -> bool:
         """The same. What the round has changed counts when all of it is in the changelog."""
         is_done = False
         try:
             if self._handler.exactly_once:
-                is_done = await self._in_transaction(messages)
+                is_done = await self._in_transaction(messages, work)
                 if is_done:
                     await states.keep()
             else:
-                await self._handle(messages)
+                await work()
                 await self._attempts.sink.flush()
                 await states.keep()
                 is_done = True
                 await self._source.commit()
         finally:
             if not is_done:
-                states.discard(messages)
+                states.discard(partitions)
         return is_done
 
-    async def _in_transaction(self, messages: list[Message]) -> bool:
+    async def _in_transaction(self, messages: list[Message], work: Work) -> bool:
         """Whether it was committed; otherwise the records come again."""
         clock = self._attempts.clock
         if self._attempts.use_member is not None:
@@ -155,7 +179,7 @@ class RoundRunner:
         self._refusals.begin()
         try:
             async with self._attempts.sink.transaction(self._source):
-                await self._handle(messages)
+                await work()
         except (TransactionAborted, ProducerFenced) as error:
             if self._refusals.learn():
                 self._rolled_back = 0  # it goes on: what was refused is known now
@@ -166,7 +190,8 @@ class RoundRunner:
             return False
         self._rolled_back = 0
         self._refusals.forget(messages)
-        self._adapt(len(messages), (clock.time_ms() - began_ms) / 1000)
+        if messages:
+            self._adapt(len(messages), (clock.time_ms() - began_ms) / 1000)
         return True
 
     def _adapt(self, count: int, took_s: float) -> None:

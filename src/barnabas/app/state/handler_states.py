@@ -3,6 +3,7 @@
     admit       which records may be handled: those of partitions whose state is current
     open        the state for one attempt
     changed     what an attempt has changed, as a record for the changelog
+    expired     what is to be deleted, as records for the changelog
     keep, discard     the round was committed, or not
 
 The changelog is the truth, and a file is what was read of it. The change of a record is written to
@@ -35,6 +36,7 @@ from barnabas.records.message import Message
 
 _log = logging.getLogger("barnabas.app")
 _TELL_S = 5.0
+_EXPIRED = 1000  # of a partition, in one round
 _MAX_AGE_MS = 12 * 3600 * 1000
 """Half of the time that a changelog keeps what deletes a key: an older file may have missed it."""
 CONFIRMED_BYTES = 256 * 1024
@@ -92,7 +94,9 @@ class HandlerStates:
         await self.release([each for each in self._partitions if each not in partitions])
         for each in partitions:
             if each not in self._partitions:
-                one = self._partitions[each] = StatePartition(each, self._folder)
+                expires = self._declared.expires_ms is not None
+                one = StatePartition(each, self._folder, expires=expires)
+                self._partitions[each] = one
                 self._begin(one)
 
     async def release(self, partitions: Iterable[int]) -> None:
@@ -236,7 +240,7 @@ class HandlerStates:
             row = self._partitions[partition].get(key)
         except BarnabasError as error:
             raise SinkFailed(error) from error
-        state = self._declared.open(key, None if row is None else row.value)
+        state = self._declared.open(key, row, self._clock.time_ms())
         self._open[partition, key] = state
         return {self._declared.name: state}
 
@@ -256,6 +260,36 @@ class HandlerStates:
         row = StateRow(written.key, written.value, self._clock.time_ms())
         self._partitions[written.partition].change(row, receipt)
 
+    # -- expiry --------------------------------------------------------------------------------
+
+    @property
+    def _expired_ms(self) -> int | None:
+        """Values that were written then, or before, have expired; None if none does."""
+        expires_ms = self._declared.expires_ms
+        return None if expires_ms is None else self._clock.time_ms() - expires_ms
+
+    @property
+    def are_expiring(self) -> bool:
+        """Whether values are to be deleted now."""
+        until_ms = self._expired_ms
+        return until_ms is not None and any(
+            each.is_expiring(until_ms) for each in self._partitions.values()
+        )
+
+    async def expired(self) -> list[Encoded]:
+        """Deletes the oldest values that have expired, when it was sent; no round goes on."""
+        until_ms = self._expired_ms
+        if until_ms is None:
+            return []
+        found: list[Encoded] = []
+        for partition, one in list(self._partitions.items()):
+            if one.is_expiring(until_ms) and await self._is_current(partition):
+                found += [
+                    Encoded(self._topic, None, key, (), partition)
+                    for key in one.store.written_until(until_ms, _EXPIRED)
+                ]
+        return found
+
     # -- one round -----------------------------------------------------------------------------
 
     async def keep(self) -> None:
@@ -263,10 +297,10 @@ class HandlerStates:
         for each in self._partitions.values():
             await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
 
-    def discard(self, messages: Iterable[Message]) -> None:
+    def discard(self, partitions: set[int]) -> None:
         """The round was not committed: what the changelog has is looked up again."""
         self._open.clear()
-        for each in {message.partition for message in messages} & self._partitions.keys():
+        for each in partitions & self._partitions.keys():
             self._partitions[each].discard()
             self._partitions[each].is_current = False
 

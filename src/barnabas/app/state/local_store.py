@@ -70,6 +70,23 @@ class LocalStore:
         for found in self._connection.execute("SELECT key, value, written_ms FROM state"):
             yield StateRow(*found)
 
+    def index_times(self) -> None:
+        """For who asks for the oldest rows."""
+        self._connection.execute("CREATE INDEX IF NOT EXISTS written ON state (written_ms)")
+
+    def oldest_ms(self) -> int | None:
+        """When the oldest value was written; None if there is none."""
+        (found,) = self._connection.execute("SELECT MIN(written_ms) FROM state").fetchone()
+        return None if found is None else int(found)
+
+    def written_until(self, time_ms: int, limit: int) -> list[bytes]:
+        """Keys whose values were written then or before, the oldest first."""
+        found = self._connection.execute(
+            "SELECT key FROM state WHERE written_ms <= ? ORDER BY written_ms LIMIT ?",
+            (time_ms, limit),
+        )
+        return [key for (key,) in found]
+
     def close(self) -> None:
         self._connection.close()
 

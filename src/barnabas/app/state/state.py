@@ -1,8 +1,10 @@
 """`State`: the value that a handler keeps for the key of the record."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar, overload
 
+from barnabas.client.durations import Duration
 from barnabas.errors import InvalidArgument
 
 V = TypeVar("V")
@@ -67,6 +69,16 @@ class State(Generic[V]):
 
     def _store(self, value: V | None) -> None:
         self._value = value
+
+
+@dataclass(frozen=True)
+class Expires:
+    """Says in an annotation that values are deleted when they were not set for some time.
+
+    cart: Annotated[State[Cart], Expires("7d")]
+    """
+
+    after: Duration
 
 
 class StoredState(State[V]):

@@ -30,7 +30,8 @@ class LocalStateDamaged(BarnabasError):  # noqa: N818 - it never leaves the appl
 class StatePartition:
     """Of one handler. `folder` None: in memory."""
 
-    def __init__(self, partition: int, folder: Path | None) -> None:
+    def __init__(self, partition: int, folder: Path | None, *, expires: bool) -> None:
+        self._expires = expires
         self.partition = partition
         self._folder = folder
         self._store: LocalStore | None = None
@@ -59,6 +60,8 @@ class StatePartition:
     def _open(self) -> None:
         with self._lock:
             self._store = open_store(self._folder, self.partition)
+            if self._expires:
+                self._store.index_times()
 
     # -- one round of records ------------------------------------------------------------------
 
@@ -76,6 +79,13 @@ class StatePartition:
         """A record was handled, and its change was sent to the changelog."""
         self._changes[row.key] = row
         self._receipts.append(receipt)
+
+    def is_expiring(self, until_ms: int) -> bool:
+        """Whether there is a value of that time, or an older one."""
+        if not self.is_restored or self._store is None:
+            return False
+        oldest_ms = self._store.oldest_ms()
+        return oldest_ms is not None and oldest_ms <= until_ms
 
     async def keep(self, now_ms: int, *, alone: bool) -> None:
         """The round is committed: store its changes.
