@@ -58,6 +58,7 @@ def test_a_secured_cluster(supervised: list[Supervised], tmp_path: Path) -> None
         return failed == [None]
 
     wait_until(is_sent)  # a node may not know the rule yet
+    alice["sasl.mechanism"] = "SCRAM-SHA-256"  # users have both, so listeners take both
     consumer = Consumer({**alice, "group.id": "readers", "auto.offset.reset": "earliest"})
     consumer.subscribe(["orders"])
     message = consumer.poll(60)

@@ -35,6 +35,8 @@ _CERTIFICATE, _SECRET, _USERS = "node.pem", "cluster.secret", "users"
 _SERVERS = "bootstrap.servers"
 _NODE = re.compile(r"node-(\d+)")
 _MECHANISM = ScramMechanism.SCRAM_SHA_512
+_MECHANISMS = (_MECHANISM, ScramMechanism.SCRAM_SHA_256)
+"""As users get them: some clients are configured for the one, some for the other."""
 _AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
@@ -93,13 +95,15 @@ class ClusterFiles:
             )
         authority = Authority.new(f"Barnabas CA {secrets.token_hex(4)}")
         password = secrets.token_urlsafe(18)
-        salt = secrets.token_bytes(SALT_BYTES)
-        user = initial_user(_MECHANISM, ADMINISTRATOR, password, salt)
+        users = "\n".join(
+            initial_user(each, ADMINISTRATOR, password, secrets.token_bytes(SALT_BYTES))
+            for each in _MECHANISMS
+        )
         secret = secrets.token_urlsafe(32)
         self.folder.mkdir(parents=True, exist_ok=True)
         _write(self.crl_file, authority.revoke([]), is_secret=False)
         for node in nodes:
-            self._make_node(authority, node, {_SECRET: secret, _USERS: user})
+            self._make_node(authority, node, {_SECRET: secret, _USERS: users})
         _write(self.folder / _CA_KEY, authority.key)
         servers = {} if bootstrap is None else {_SERVERS: bootstrap}
         administrator = {**servers, **self.client_settings(ADMINISTRATOR, password)}
@@ -179,7 +183,7 @@ class ClusterFiles:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(here / _CA),
             **({"ssl.crl.location": str(here / _CRL)} if has_list else {}),
-            "sasl.enabled.mechanisms": _MECHANISM.label,
+            "sasl.enabled.mechanisms": ",".join(each.label for each in _MECHANISMS),
             "authorizer.class.name": _AUTHORIZER,
             "super.users": f"User:{ADMINISTRATOR}",
             "cluster.secret.file": str(here / _SECRET),
