@@ -6,5 +6,6 @@ compatibility  whether a schema may follow earlier versions
 incompatibility  one reason why not
 json_text      JSON as Java writes it
 avro/          Avro
+json_schema/   JSON Schema
 protobuf/      Protobuf
 """

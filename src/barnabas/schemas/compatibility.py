@@ -6,6 +6,8 @@ from enum import StrEnum
 from barnabas.schemas.avro.compatibility import avro_findings
 from barnabas.schemas.avro.parsed import ParsedAvro
 from barnabas.schemas.incompatibility import Incompatibility
+from barnabas.schemas.json_schema.compatibility import json_findings
+from barnabas.schemas.json_schema.parsed import ParsedJsonSchema
 from barnabas.schemas.parsing import ParsedSchema
 from barnabas.schemas.protobuf.compatibility import protobuf_findings
 from barnabas.schemas.protobuf.parsed import ParsedProtobuf
@@ -44,6 +46,8 @@ def findings(reader: ParsedSchema, writer: ParsedSchema) -> list[Incompatibility
         return avro_findings(reader.type, writer.type)
     if isinstance(reader, ParsedProtobuf) and isinstance(writer, ParsedProtobuf):
         return protobuf_findings(reader.file, reader.types, writer.file, writer.types)
+    if isinstance(reader, ParsedJsonSchema) and isinstance(writer, ParsedJsonSchema):
+        return json_findings(reader.documents, writer.documents)
     old, new = writer.schema.kind, reader.schema.kind
     message = f"the schema is {new}, and {old} was written; use another subject"
     return [Incompatibility("SCHEMA_TYPE_CHANGED", "/", "", message, old, new)]

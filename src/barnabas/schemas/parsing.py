@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from barnabas.schemas.avro.parsed import ParsedAvro, parse_avro
+from barnabas.schemas.json_schema.parsed import ParsedJsonSchema, parse_json_schema
 from barnabas.schemas.protobuf.parsed import ParsedProtobuf, parse_protobuf
 from barnabas.schemas.schema import (
     InvalidSchemaError,
@@ -12,7 +13,7 @@ from barnabas.schemas.schema import (
     SchemaReference,
 )
 
-ParsedSchema: TypeAlias = ParsedAvro | ParsedProtobuf
+ParsedSchema: TypeAlias = ParsedAvro | ParsedJsonSchema | ParsedProtobuf
 
 
 def no_references(reference: SchemaReference) -> Schema:
@@ -30,6 +31,8 @@ def parse(schema: Schema, resolve: Resolve = no_references, *, strict: bool = Tr
     _resolve_all(schema, resolve, resolved, ())
     if schema.kind is SchemaKind.PROTOBUF:
         return parse_protobuf(schema, resolved.items())
+    if schema.kind is SchemaKind.JSON:
+        return parse_json_schema(schema, resolved.items())
     return parse_avro(schema, resolved.items(), strict=strict)
 
 
