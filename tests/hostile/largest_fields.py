@@ -89,6 +89,7 @@ class Case:
     """The path from the request to it."""
     distinct: bool
     """Whether the elements of the array differ."""
+    is_array: bool
 
     def __str__(self) -> str:
         kind = "" if self.distinct else "-same"
@@ -113,9 +114,9 @@ def cases() -> Iterator[Case]:
     for name, route in served().items():
         for version in sorted({route.min_version, route.max_version}):
             for path, field in _sized(blocks()[name], blocks()[name].fields, version):
-                yield Case(name, version, path, distinct=True)
+                yield Case(name, version, path, distinct=True, is_array=field.is_array)
                 if field.is_array and version == route.max_version:
-                    yield Case(name, version, path, distinct=False)
+                    yield Case(name, version, path, distinct=False, is_array=True)
 
 
 def _sized(

@@ -1,6 +1,7 @@
 """A node for attacks, which says how long a turn of its event loop has taken."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.hostile.measured_node import Turns
@@ -14,8 +15,8 @@ class MeasuredNode(SaslBroker):
 
     real = True
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, {"group.initial.rebalance.delay.ms": "0"})
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(directory, {"group.initial.rebalance.delay.ms": "0", **(settings or {})})
         self._turns_path = directory / "turns"
         self.turns = Turns(self._turns_path)
 

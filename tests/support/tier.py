@@ -131,6 +131,11 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_the_largest_fields_before_sign_in[ApiVersionsRequest]",
         "test_the_largest_fields_before_sign_in[SaslAuthenticateRequest]",
     ),
+    "hostile/test_access_rules.py": (
+        "test_judging_many_names_keeps_no_other_client_waiting[alice-FindCoordinatorRequest]",
+        "test_judging_many_names_keeps_no_other_client_waiting[carol-DescribeGroupsRequest]",
+        "test_judging_many_names_keeps_no_other_client_waiting[carol-MetadataRequest]",
+    ),
     "test_reach.py": (),
     "test_wheel.py": (),
     # Every program is a process.

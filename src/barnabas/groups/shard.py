@@ -39,7 +39,7 @@ from barnabas.groups.consumer.requests import ConsumerRequests
 from barnabas.groups.group import Group
 from barnabas.groups.group_registry import GroupRegistry
 from barnabas.groups.image import GroupsImage
-from barnabas.groups.listing import list_groups
+from barnabas.groups.listing import listing
 from barnabas.groups.memory import GroupMemory
 from barnabas.groups.modern.target import remove_members
 from barnabas.groups.modern.topics import NoTopics, Topics
@@ -347,7 +347,15 @@ class GroupShard:
     def list_groups(
         self, states_filter: Sequence[str] = (), types_filter: Sequence[str] = ()
     ) -> list[ListedGroup]:
-        return list_groups(self._groups, states_filter, types_filter)
+        listed = self.listing(states_filter, types_filter)
+        return [group for group in listed if group is not None]
+
+    def listing(
+        self, states_filter: Sequence[str], types_filter: Sequence[str]
+    ) -> Iterator[ListedGroup | None]:
+        """As `list_groups`, one after the other, with None in place of a group that does not match.
+        By the time the last is listed, there may be other groups."""
+        return listing(tuple(self._groups), states_filter, types_filter)
 
     def describe_group(self, group_id: str, *, api_version: int) -> DescribedGroup:
         return describe.describe(group_id, self._groups.get(group_id), api_version)

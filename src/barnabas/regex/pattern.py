@@ -4,6 +4,7 @@ The set of states after a character depends on the set before and the character 
 are kept, as a deterministic automaton that grows as it is used, up to a limit.
 """
 
+from collections.abc import Generator
 from functools import cached_property
 
 from barnabas.regex.chars import Chars
@@ -12,6 +13,11 @@ from barnabas.regex.syntax import parse
 
 _MAX_KEPT = 50_000
 """States in all steps that are kept: some megabytes."""
+
+_STEP = 50
+"""Characters in one step of `matching`, if what follows them is kept; a few microseconds."""
+_NEW = 20
+"""As many such characters as a state costs for a character that is new to it."""
 
 States = frozenset[int]
 
@@ -35,16 +41,32 @@ class LinearPattern:
 
     def matches(self, name: str) -> bool:
         """Whether the pattern matches the whole name."""
+        matching = self.matching(name)
+        while True:
+            try:
+                next(matching)
+            except StopIteration as matched:
+                return bool(matched.value)
+
+    def matching(self, name: str) -> Generator[None, None, bool]:
+        """As `matches`, but yields once for every few microseconds that it takes, so that the
+        caller can stop in between: a name may be long, and new to a large pattern."""
         states = self._first
+        left = _STEP
         for character in name:
             if not states:
                 return False
+            left -= 1
+            while left <= 0:
+                left += _STEP
+                yield
             step = (states, character)
             after = self._steps.get(step)
             if after is None:
                 if self._kept >= _MAX_KEPT:
                     self._steps.clear()
                     self._kept = 0
+                left -= _NEW * len(states)
                 after = self._steps[step] = self._read(states, character)
                 self._kept += 1 + len(after)
             states = after

@@ -1,6 +1,6 @@
 """DescribeTransactions and ListTransactions: what is persisted, without pending changes."""
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 
 from barnabas.regex import LinearPattern
 from barnabas.transactions.image import TransactionImage
@@ -14,7 +14,7 @@ from barnabas.wire.messages.list_transactions import ListTransactionsRequest
 from barnabas.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 _MAX_STATES = 300
-"""Of a pattern, which is matched with all transactional ids of a shard at once."""
+"""Of a pattern, which is matched with all transactional ids."""
 
 
 def describe(transactional_id: str, transaction: Transaction | None) -> DescribedTransaction:
@@ -51,24 +51,40 @@ class TransactionFilter:
         wanted = request.transactional_id_pattern
         self._pattern = LinearPattern(wanted, _MAX_STATES) if wanted else None
 
-    def matches(self, transactional_id: str, image: TransactionImage, now_ms: int) -> bool:
-        return (
+    def matching(
+        self, transactional_id: str, image: TransactionImage, now_ms: int
+    ) -> Generator[None, None, bool]:
+        """Whether a transaction matches; a long id takes the pattern several steps."""
+        if not (
             (not self._states or image.state.label in self._states)
             and (not self._producer_ids or image.producer_id in self._producer_ids)
             and _lasts(image, self._duration_ms, now_ms)
-            and (self._pattern is None or self._pattern.matches(transactional_id))
-        )
+        ):
+            return False
+        return self._pattern is None or (yield from self._pattern.matching(transactional_id))
 
 
-def list_transactions(
+def listing(
     transactions: Iterable[Transaction], wanted: TransactionFilter, now_ms: int
-) -> list[ListedTransaction]:
-    """The transactions that match all filters."""
-    return [
-        ListedTransaction(name, image.producer_id, image.state.label)
-        for name, image in ((each.transactional_id, each.image) for each in transactions)
-        if image is not None and wanted.matches(name, image, now_ms)
-    ]
+) -> Iterator[ListedTransaction | None]:
+    """The transactions that match all filters, and None for each step that finds none, so that the
+    caller can stop in between. `transactions` must not change meanwhile."""
+    for transaction in transactions:
+        name, image = transaction.transactional_id, transaction.image
+        matches = False
+        if image is not None:
+            matching = wanted.matching(name, image, now_ms)
+            while True:
+                try:
+                    next(matching)
+                except StopIteration as matched:
+                    matches = matched.value
+                    break
+                yield None
+        if matches and image is not None:
+            yield ListedTransaction(name, image.producer_id, image.state.label)
+        else:
+            yield None
 
 
 def _lasts(image: TransactionImage, duration_filter_ms: int, now_ms: int) -> bool:

@@ -12,7 +12,7 @@ which the records were appended; other requests may be decided in between. Every
 exactly once, at once or with the decision's own records: nothing is parked.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 
 from barnabas.coordination.deadline_queue import DeadlineQueue
 from barnabas.coordination.decision import CoordinatorDecision, Reply
@@ -232,7 +232,14 @@ class TransactionShard:
         self, wanted: admin.TransactionFilter, *, now_ms: int
     ) -> list[ListedTransaction]:
         """The transactions of this shard; the caller concatenates those of all shards."""
-        return admin.list_transactions(self._transactions.values(), wanted, now_ms)
+        listing = self.listing(wanted, now_ms=now_ms)
+        return [listed for listed in listing if listed is not None]
+
+    def listing(
+        self, wanted: admin.TransactionFilter, *, now_ms: int
+    ) -> Iterator[ListedTransaction | None]:
+        """As `list_transactions`, one after the other, with None for each step in between."""
+        return admin.listing(tuple(self._transactions.values()), wanted, now_ms)
 
     # -- markers --------------------------------------------------------------------------------
 

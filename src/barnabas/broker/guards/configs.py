@@ -12,45 +12,42 @@ from barnabas.broker.guards.guard import (
     Needs,
     Part,
     Verdict,
-    split,
+    refusing,
 )
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import SLICE, Slices, split
 from barnabas.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.describe_configs import (
     DescribeConfigsRequest,
-    DescribeConfigsResponse,
+    DescribeConfigsResource,
     DescribeConfigsResult,
 )
 
 
 def describe_configs(
-    _: Needs, request: DescribeConfigsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+    _: Needs, request: DescribeConfigsRequest, access: RequestAccess, context: RequestContext
+) -> Slices[Verdict]:
     """DESCRIBE_CONFIGS on each topic or group; on the cluster for brokers."""
-    request.resources, denied = split(
+    request.resources, denied = yield from split(
         request.resources, lambda each: _allows(access, AclOperation.DESCRIBE_CONFIGS, each)
     )
     if not denied:
         return None
 
-    def finish(response: DescribeConfigsResponse) -> DescribeConfigsResponse:
-        for each in denied:
-            error = _error(each.resource_type)
-            response.results.append(
-                DescribeConfigsResult(
-                    error, MESSAGES[error], each.resource_type, each.resource_name
-                )
-            )
-        return response
+    def refuse(each: DescribeConfigsResource) -> DescribeConfigsResult:
+        error = _error(each.resource_type)
+        return DescribeConfigsResult(error, MESSAGES[error], each.resource_type, each.resource_name)
 
-    return Part(request, finish)
+    return Part(request, refusing("results", denied, refuse, context))
 
 
-def alter_configs(_: Needs, request: Any, access: RequestAccess, __: RequestContext) -> Verdict:
+def alter_configs(
+    _: Needs, request: Any, access: RequestAccess, __: RequestContext
+) -> Slices[Verdict]:
     """ALTER_CONFIGS on each topic or group; on the cluster for brokers."""
-    request.resources, denied = split(
+    request.resources, denied = yield from split(
         request.resources, lambda each: _allows(access, AclOperation.ALTER_CONFIGS, each)
     )
     if not denied:
@@ -58,11 +55,13 @@ def alter_configs(_: Needs, request: Any, access: RequestAccess, __: RequestCont
     refuse = CONTROLLER_APIS[type(request)].refuse
     allowed = request.resources
     refused: list[Any] = []
-    for each in denied:
+    for number, each in enumerate(denied, 1):
         request.resources = [each]
         error = _error(each.resource_type)
         answer: Any = refuse(request, error, MESSAGES[error])
         refused += answer.responses
+        if not number % SLICE:
+            yield
     request.resources = allowed
 
     def finish(response: Any) -> Any:

@@ -1,15 +1,14 @@
 """The parts of a guard, and a route with one."""
 
-from asyncio import Future
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.handlers.node_only_requests import refuse_share_state
-from barnabas.broker.net.dispatcher import DelayedResponse, Outcome, RequestContext, Route
-from barnabas.broker.runtime.slices import Slices
+from barnabas.broker.net.dispatcher import Outcome, RequestContext, Route, responded
+from barnabas.broker.runtime.slices import Slicer, Slices, awaited, begun
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
@@ -22,19 +21,23 @@ class Needs(Protocol):
     image: MetadataImage
 
 
+Finish = Callable[[Any], Response | Slices[Response]]
+"""Adds the refusals to the response to what is allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The part of a request that is allowed."""
 
     request: Request[Any]
-    finish: Callable[[Any], Response]
-    """Adds the refusals to the response."""
+    finish: Finish
 
 
 Verdict = Response | Part | None
 """A refusal, the part that is allowed, or None: all of it is."""
 
-Guard = Callable[[Needs, Any, RequestAccess, RequestContext], Verdict]
+Guard = Callable[[Needs, Any, RequestAccess, RequestContext], Verdict | Slices[Verdict]]
+"""Judges a request; one that names many resources in slices."""
 
 TOPIC_DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 GROUP_DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -54,15 +57,41 @@ ItemT = TypeVar("ItemT")
 NodeT = TypeVar("NodeT", bound=Needs)
 
 
-def split(
-    items: list[ItemT], is_allowed: Callable[[ItemT], bool]
-) -> tuple[list[ItemT], list[ItemT]]:
-    """What is allowed, and what is denied."""
-    allowed: list[ItemT] = []
-    denied: list[ItemT] = []
-    for item in items:
-        (allowed if is_allowed(item) else denied).append(item)
-    return allowed, denied
+def refusing(
+    field: str, denied: Iterable[ItemT], refuse: Callable[[ItemT], Any], context: RequestContext
+) -> Callable[[Any], Slices[Response]]:
+    """What finishes a response: adds a refusal for each item that is denied to an array of it."""
+
+    def finish(response: Response) -> Slices[Response]:
+        refused = yield from Slicer(context.version).each(denied, refuse)
+        setattr(response, field, getattr(response, field) + refused)
+        return response
+
+    return finish
+
+
+def refusing_topics(
+    field: str,
+    denied: Iterable[ItemT],
+    partitions_of: Callable[[ItemT], Iterable[Any]],
+    refuse: Callable[[Any], Any],
+    refuse_topic: Callable[[ItemT, list[Any]], Any],
+    context: RequestContext,
+) -> Callable[[Any], Slices[Response]]:
+    """As `refusing`, for topics whose partitions are refused one by one."""
+
+    def finish(response: Response) -> Slices[Response]:
+        slicer = Slicer(context.version)
+        refused = []
+        for topic in denied:
+            partitions = yield from slicer.each(partitions_of(topic), refuse)
+            refused.append(refuse_topic(topic, partitions))
+            if slicer.is_due():
+                yield
+        setattr(response, field, getattr(response, field) + refused)
+        return response
+
+    return finish
 
 
 def anybody(_: Needs, __: Any, ___: RequestAccess, ____: RequestContext) -> Verdict:
@@ -94,41 +123,46 @@ def guarded(route: Route[NodeT], guard: Guard) -> Route[NodeT]:
         if access.is_full:
             return handle(node, request, context)
         verdict = guard(node, request, access, context)
+        if isinstance(verdict, Generator):
+            verdict = begun(verdict)
+            if isinstance(verdict, Generator):
+                return judged_later(node, request, context, verdict)
+        return judged(node, request, context, verdict)
+
+    def judged(
+        node: NodeT, request: Request[Any], context: RequestContext, verdict: Verdict
+    ) -> Outcome:
         if verdict is None:
             return handle(node, request, context)
         if isinstance(verdict, Response):
             return verdict
         return _finished(handle(node, verdict.request, context), verdict.finish)
 
+    async def judged_later(
+        node: NodeT, request: Request[Any], context: RequestContext, slices: Slices[Verdict]
+    ) -> Any:
+        return await responded(judged(node, request, context, await awaited(slices)))
+
     return replace(route, handle=checked, handle_in_place=None)
 
 
-def _finished(outcome: Outcome, finish: Callable[[Any], Response]) -> Outcome:
+def _finished(outcome: Outcome, finish: Finish) -> Outcome:
     """The outcome with the refusals added, whatever form it has."""
     if outcome is None:
         return None
     if isinstance(outcome, Response):
         return finish(outcome)
-    if isinstance(outcome, DelayedResponse):
-        return _awaited(_responded(outcome), finish)
     if isinstance(outcome, Generator):
         return _sliced(outcome, finish)
     return _awaited(outcome, finish)
 
 
-async def _awaited(
-    outcome: "Future[Any] | Coroutine[Any, Any, Any]", finish: Callable[[Any], Response]
-) -> Any:
-    response = await outcome
-    return None if response is None else finish(response)
+async def _awaited(outcome: Outcome, finish: Finish) -> Any:
+    response = await responded(outcome)
+    return None if response is None else await responded(finish(response))
 
 
-async def _responded(delayed: DelayedResponse) -> Any:
-    await delayed.wait
-    response = delayed.respond()
-    return await response if isinstance(response, Future) else response
-
-
-def _sliced(outcome: Slices[Response], finish: Callable[[Any], Response]) -> Slices[Response]:
+def _sliced(outcome: Slices[Response], finish: Finish) -> Slices[Response]:
     response = yield from outcome
-    return finish(response)
+    finished = finish(response)
+    return (yield from finished) if isinstance(finished, Generator) else finished

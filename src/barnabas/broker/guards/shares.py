@@ -11,9 +11,11 @@ from barnabas.broker.guards.guard import (
     Needs,
     Part,
     Verdict,
-    split,
+    refusing,
+    refusing_topics,
 )
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import Slices, split
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.messages import alter_share_group_offsets as alter_messages
 from barnabas.wire.messages import delete_share_group_offsets as delete_messages
@@ -47,26 +49,23 @@ def describe_offsets(
     _: Needs,
     request: describe_messages.DescribeShareGroupOffsetsRequest,
     access: RequestAccess,
-    __: RequestContext,
-) -> Verdict:
+    context: RequestContext,
+) -> Slices[Verdict]:
     """DESCRIBE on each group; the handler looks at the topics."""
-    request.groups, denied = split(
+    request.groups, denied = yield from split(
         request.groups, lambda group: access.group(AclOperation.DESCRIBE, group.group_id)
     )
     if not denied:
         return None
 
-    def finish(
-        response: describe_messages.DescribeShareGroupOffsetsResponse,
-    ) -> describe_messages.DescribeShareGroupOffsetsResponse:
-        response.groups += [
-            describe_messages.DescribeShareGroupOffsetsResponseGroup(
-                group.group_id, error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
-            )
-            for group in denied
-        ]
-        return response
-
+    finish = refusing(
+        "groups",
+        denied,
+        lambda group: describe_messages.DescribeShareGroupOffsetsResponseGroup(
+            group.group_id, error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
+        ),
+        context,
+    )
     return Part(request, finish)
 
 
@@ -74,36 +73,31 @@ def alter_offsets(
     _: Needs,
     request: alter_messages.AlterShareGroupOffsetsRequest,
     access: RequestAccess,
-    __: RequestContext,
-) -> Verdict:
+    context: RequestContext,
+) -> Slices[Verdict]:
     """READ on the group, and on each topic."""
     if not access.group(AclOperation.READ, request.group_id):
         return alter_messages.AlterShareGroupOffsetsResponse(
             error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
         )
-    request.topics, denied = split(
+    request.topics, denied = yield from split(
         request.topics, lambda topic: access.topic(AclOperation.READ, topic.topic_name)
     )
     if not denied:
         return None
 
-    def finish(
-        response: alter_messages.AlterShareGroupOffsetsResponse,
-    ) -> alter_messages.AlterShareGroupOffsetsResponse:
-        response.responses += [
-            alter_messages.AlterShareGroupOffsetsResponseTopic(
-                topic.topic_name,
-                partitions=[
-                    alter_messages.AlterShareGroupOffsetsResponsePartition(
-                        asked.partition_index, TOPIC_DENIED, MESSAGES[TOPIC_DENIED]
-                    )
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in denied
-        ]
-        return response
-
+    finish = refusing_topics(
+        "responses",
+        denied,
+        lambda topic: topic.partitions,
+        lambda asked: alter_messages.AlterShareGroupOffsetsResponsePartition(
+            asked.partition_index, TOPIC_DENIED, MESSAGES[TOPIC_DENIED]
+        ),
+        lambda topic, refused: alter_messages.AlterShareGroupOffsetsResponseTopic(
+            topic.topic_name, partitions=refused
+        ),
+        context,
+    )
     return Part(request, finish)
 
 
@@ -111,30 +105,25 @@ def delete_offsets(
     _: Needs,
     request: delete_messages.DeleteShareGroupOffsetsRequest,
     access: RequestAccess,
-    __: RequestContext,
-) -> Verdict:
+    context: RequestContext,
+) -> Slices[Verdict]:
     """DELETE on the group, and READ on each topic."""
     if not access.group(AclOperation.DELETE, request.group_id):
         return delete_messages.DeleteShareGroupOffsetsResponse(
             error_code=GROUP_DENIED, error_message=MESSAGES[GROUP_DENIED]
         )
-    request.topics, denied = split(
+    request.topics, denied = yield from split(
         request.topics, lambda topic: access.topic(AclOperation.READ, topic.topic_name)
     )
     if not denied:
         return None
 
-    def finish(
-        response: delete_messages.DeleteShareGroupOffsetsResponse,
-    ) -> delete_messages.DeleteShareGroupOffsetsResponse:
-        response.responses += [
-            delete_messages.DeleteShareGroupOffsetsResponseTopic(
-                topic.topic_name,
-                error_code=TOPIC_DENIED,
-                error_message=MESSAGES[TOPIC_DENIED],
-            )
-            for topic in denied
-        ]
-        return response
-
+    finish = refusing(
+        "responses",
+        denied,
+        lambda topic: delete_messages.DeleteShareGroupOffsetsResponseTopic(
+            topic.topic_name, error_code=TOPIC_DENIED, error_message=MESSAGES[TOPIC_DENIED]
+        ),
+        context,
+    )
     return Part(request, finish)

@@ -139,7 +139,7 @@ GUARDS: dict[type[Request[Any]], Guard] = {
     ConsumerGroupHeartbeatRequest: groups.modern_heartbeat,
     ConsumerGroupDescribeRequest: groups.consumer_group_describe,
     DescribeGroupsRequest: groups.describe_groups,
-    ListGroupsRequest: groups.list_groups,
+    ListGroupsRequest: in_handler,
     DeleteGroupsRequest: groups.delete_groups,
     OffsetCommitRequest: offsets.offset_commit,
     OffsetFetchRequest: in_handler,
@@ -160,7 +160,7 @@ GUARDS: dict[type[Request[Any]], Guard] = {
     TxnOffsetCommitRequest: offsets.txn_offset_commit,
     WriteTxnMarkersRequest: transactions.write_txn_markers,
     DescribeTransactionsRequest: transactions.describe_transactions,
-    ListTransactionsRequest: transactions.list_transactions,
+    ListTransactionsRequest: in_handler,
     # Settings.
     DescribeConfigsRequest: configs.describe_configs,
     AlterConfigsRequest: configs.alter_configs,

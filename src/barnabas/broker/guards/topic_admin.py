@@ -1,8 +1,9 @@
 """Guards of creating, changing and deleting topics."""
 
 from barnabas.broker.access.request_access import RequestAccess
-from barnabas.broker.guards.guard import MESSAGES, TOPIC_DENIED, Needs, Part, Verdict, split
+from barnabas.broker.guards.guard import MESSAGES, TOPIC_DENIED, Needs, Part, Verdict, refusing
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import SLICE, Slicer, Slices, split
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.create_partitions import (
@@ -24,26 +25,28 @@ from barnabas.wire.messages.delete_topics import (
 
 
 def create_topics(
-    _: Needs, request: CreateTopicsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+    _: Needs, request: CreateTopicsRequest, access: RequestAccess, context: RequestContext
+) -> Slices[Verdict]:
     """CREATE on the cluster, or on each topic.
 
     The settings of a new topic are shown with DESCRIBE_CONFIGS on it.
     """
     refused: list[CreatableTopicResult] = []
     if not access.cluster(AclOperation.CREATE, log=False):
-        request.topics, denied = split(
+        request.topics, denied = yield from split(
             request.topics, lambda topic: access.topic(AclOperation.CREATE, topic.name)
         )
-        refused = [
-            CreatableTopicResult(
+        refused = yield from Slicer(context.version).each(
+            dict.fromkeys(topic.name for topic in denied),
+            lambda name: CreatableTopicResult(
                 name, error_code=TOPIC_DENIED, error_message="Authorization failed."
-            )
-            for name in dict.fromkeys(topic.name for topic in denied)
-        ]
+            ),
+        )
 
-    def finish(response: CreateTopicsResponse) -> CreateTopicsResponse:
-        for topic in response.topics:
+    def finish(response: CreateTopicsResponse) -> Slices[CreateTopicsResponse]:
+        for number, topic in enumerate(response.topics, 1):
+            if not number % SLICE:
+                yield
             if not topic.error_code and not access.topic(
                 AclOperation.DESCRIBE_CONFIGS, topic.name, log=False
             ):
@@ -57,28 +60,29 @@ def create_topics(
 
 
 def create_partitions(
-    _: Needs, request: CreatePartitionsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+    _: Needs, request: CreatePartitionsRequest, access: RequestAccess, context: RequestContext
+) -> Slices[Verdict]:
     """ALTER on each topic."""
-    request.topics, denied = split(
+    request.topics, denied = yield from split(
         request.topics, lambda topic: access.topic(AclOperation.ALTER, topic.name)
     )
     if not denied:
         return None
 
-    def finish(response: CreatePartitionsResponse) -> CreatePartitionsResponse:
-        response.results += [
-            CreatePartitionsTopicResult(name, TOPIC_DENIED, MESSAGES[TOPIC_DENIED])
-            for name in dict.fromkeys(topic.name for topic in denied)
-        ]
-        return response
-
-    return Part(request, finish) if request.topics else finish(CreatePartitionsResponse())
+    finish = refusing(
+        "results",
+        dict.fromkeys(topic.name for topic in denied),
+        lambda name: CreatePartitionsTopicResult(name, TOPIC_DENIED, MESSAGES[TOPIC_DENIED]),
+        context,
+    )
+    if not request.topics:
+        return (yield from finish(CreatePartitionsResponse()))
+    return Part(request, finish)
 
 
 def delete_topics(
     node: Needs, request: DeleteTopicsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+) -> Slices[Verdict]:
     """DELETE on the cluster, or on each topic.
 
     The name of a topic that was given by its id is told to those who may describe it. Without
@@ -111,10 +115,10 @@ def delete_topics(
         )
         return False
 
-    request.topics = [topic for topic in request.topics if may_delete(topic)]
-    request.topic_names = [
-        name for name in request.topic_names if may_delete(DeleteTopicState(name))
-    ]
+    request.topics, _denied = yield from split(request.topics, may_delete)
+    request.topic_names, _denied_names = yield from split(
+        request.topic_names, lambda name: may_delete(DeleteTopicState(name))
+    )
     if not refused:
         return None
 

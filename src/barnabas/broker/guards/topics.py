@@ -1,24 +1,23 @@
 """Guards of records and offsets: Produce, ListOffsets, DeleteRecords, OffsetForLeaderEpoch,
 DescribeProducers. Fetch and Metadata check in their handlers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.guards.guard import (
     TOPIC_DENIED,
     TRANSACTIONAL_ID_DENIED,
-    Guard,
     Needs,
     Part,
     Verdict,
-    split,
+    refusing_topics,
 )
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import Slices, split
 from barnabas.records.batch import TRANSACTIONAL
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
-from barnabas.wire.message import Response
 from barnabas.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsTopicResult,
@@ -106,26 +105,35 @@ def _refused(topic: TopicProduceData, error: ErrorCode) -> TopicProduceResponse:
     return TopicProduceResponse(topic.name, topic.topic_id, answers)
 
 
+_JudgeTopics = Callable[[Needs, Any, RequestAccess, RequestContext], Slices[Verdict]]
+
+
 def _each_topic(
     operation: AclOperation,
-    refused: Callable[[Any], Any],
+    refuse: Callable[[Any], Any],
+    refuse_topic: Callable[[str, list[Any]], Any],
     name_of: Callable[[Any], str] = lambda topic: topic.name,
-) -> Guard:
-    """The guard of an API that needs one right on each topic; `refused` answers for a topic without
-    it."""
+    partitions_of: Callable[[Any], Iterable[Any]] = lambda topic: topic.partitions,
+) -> _JudgeTopics:
+    """The guard of an API that needs one right on each topic; `refuse` answers for a partition of a
+    topic without it, and `refuse_topic` for the topic."""
 
-    def guard(_: Needs, request: Any, access: RequestAccess, __: RequestContext) -> Verdict:
-        request.topics, denied = split(
+    def guard(
+        _: Needs, request: Any, access: RequestAccess, context: RequestContext
+    ) -> Slices[Verdict]:
+        request.topics, denied = yield from split(
             request.topics, lambda topic: access.topic(operation, name_of(topic))
         )
         if not denied:
             return None
-
-        def finish(response: Any) -> Response:
-            response.topics += map(refused, denied)
-            answered: Response = response
-            return answered
-
+        finish = refusing_topics(
+            "topics",
+            denied,
+            partitions_of,
+            refuse,
+            lambda topic, refused: refuse_topic(name_of(topic), refused),
+            context,
+        )
         return Part(request, finish)
 
     return guard
@@ -133,36 +141,25 @@ def _each_topic(
 
 list_offsets = _each_topic(
     AclOperation.DESCRIBE,
-    lambda topic: ListOffsetsTopicResponse(
-        topic.name,
-        [
-            ListOffsetsPartitionResponse(asked.partition_index, TOPIC_DENIED)
-            for asked in topic.partitions
-        ],
-    ),
+    lambda asked: ListOffsetsPartitionResponse(asked.partition_index, TOPIC_DENIED),
+    ListOffsetsTopicResponse,
 )
 delete_records = _each_topic(
     AclOperation.DELETE,
-    lambda topic: DeleteRecordsTopicResult(
-        topic.name,
-        [
-            DeleteRecordsPartitionResult(asked.partition_index, -1, TOPIC_DENIED)
-            for asked in topic.partitions
-        ],
-    ),
+    lambda asked: DeleteRecordsPartitionResult(asked.partition_index, -1, TOPIC_DENIED),
+    DeleteRecordsTopicResult,
 )
 describe_producers = _each_topic(
     AclOperation.READ,
-    lambda topic: TopicResponse(
-        topic.name, [PartitionResponse(index, TOPIC_DENIED) for index in topic.partition_indexes]
-    ),
+    lambda index: PartitionResponse(index, TOPIC_DENIED),
+    TopicResponse,
+    partitions_of=lambda topic: topic.partition_indexes,
 )
 _describe_each = _each_topic(
     AclOperation.DESCRIBE,
-    lambda topic: OffsetForLeaderTopicResult(
-        topic.topic, [EpochEndOffset(TOPIC_DENIED, asked.partition) for asked in topic.partitions]
-    ),
-    lambda topic: str(topic.topic),
+    lambda asked: EpochEndOffset(TOPIC_DENIED, asked.partition),
+    OffsetForLeaderTopicResult,
+    name_of=lambda topic: str(topic.topic),
 )
 
 
@@ -171,8 +168,8 @@ def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest,
     access: RequestAccess,
     context: RequestContext,
-) -> Verdict:
+) -> Slices[Verdict]:
     """CLUSTER_ACTION on the cluster, or DESCRIBE on each topic."""
     if access.cluster(AclOperation.CLUSTER_ACTION, log=False):
         return None
-    return _describe_each(node, request, access, context)
+    return (yield from _describe_each(node, request, access, context))

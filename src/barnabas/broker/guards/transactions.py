@@ -9,10 +9,11 @@ from barnabas.broker.guards.guard import (
     Needs,
     Part,
     Verdict,
-    split,
+    refusing,
 )
 from barnabas.broker.handlers.node_only_requests import refuse_markers
 from barnabas.broker.net.dispatcher import RequestContext
+from barnabas.broker.runtime.slices import Slicer, Slices, split
 from barnabas.wire.acl_codes import AclOperation
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.add_offsets_to_txn import (
@@ -27,18 +28,14 @@ from barnabas.wire.messages.add_partitions_to_txn import (
 )
 from barnabas.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
-    DescribeTransactionsResponse,
     TransactionState,
 )
 from barnabas.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from barnabas.wire.messages.list_transactions import (
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-)
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
 _BATCHED_BY_NODES = 4
+_NOT_ATTEMPTED = ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
 def init_producer_id(
@@ -64,7 +61,7 @@ def init_producer_id(
 
 def add_partitions_to_txn(
     _: Needs, request: AddPartitionsToTxnRequest, access: RequestAccess, context: RequestContext
-) -> Verdict:
+) -> Slices[Verdict]:
     """WRITE on the transactional id, and on each topic; without one nothing is added."""
     if context.version >= _BATCHED_BY_NODES:
         return AddPartitionsToTxnResponse(error_code=CLUSTER_DENIED)
@@ -73,26 +70,28 @@ def add_partitions_to_txn(
     if not access.transactional_id(AclOperation.WRITE, transactional_id):
         errors = dict.fromkeys((topic.name for topic in topics), TRANSACTIONAL_ID_DENIED)
     else:
-        errors = {
-            topic.name: ErrorCode.OPERATION_NOT_ATTEMPTED
-            if access.topic(AclOperation.WRITE, topic.name)
-            else TOPIC_DENIED
-            for topic in topics
-        }
-        if TOPIC_DENIED not in errors.values():
+        allowed, denied = yield from split(
+            topics, lambda topic: access.topic(AclOperation.WRITE, topic.name)
+        )
+        if not denied:
             return None
-    return AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=[
+        errors = dict.fromkeys((topic.name for topic in allowed), _NOT_ATTEMPTED)
+        errors |= dict.fromkeys((topic.name for topic in denied), TOPIC_DENIED)
+    slicer = Slicer(context.version)
+    refused = []
+    for topic in topics:
+        error = errors[topic.name]
+        refused.append(
             AddPartitionsToTxnTopicResult(
                 results_by_partition=[
-                    AddPartitionsToTxnPartitionResult(index, errors[topic.name])
-                    for index in topic.partitions
+                    AddPartitionsToTxnPartitionResult(index, error) for index in topic.partitions
                 ],
                 name=topic.name,
             )
-            for topic in topics
-        ]
-    )
+        )
+        if slicer.is_due(1 + len(topic.partitions)):
+            yield
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=refused)
 
 
 def add_offsets_to_txn(
@@ -123,35 +122,16 @@ def write_txn_markers(
 
 
 def describe_transactions(
-    _: Needs, request: DescribeTransactionsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
+    _: Needs, request: DescribeTransactionsRequest, access: RequestAccess, context: RequestContext
+) -> Slices[Verdict]:
     """DESCRIBE on each transactional id; the handler leaves out topics without DESCRIBE."""
-    request.transactional_ids, denied = split(
+    request.transactional_ids, denied = yield from split(
         request.transactional_ids, lambda each: access.transactional_id(AclOperation.DESCRIBE, each)
     )
     if not denied:
         return None
 
-    def finish(response: DescribeTransactionsResponse) -> DescribeTransactionsResponse:
-        response.transaction_states += [
-            TransactionState(TRANSACTIONAL_ID_DENIED, each) for each in dict.fromkeys(denied)
-        ]
-        return response
+    def refuse(transactional_id: str) -> TransactionState:
+        return TransactionState(TRANSACTIONAL_ID_DENIED, transactional_id)
 
-    return Part(request, finish)
-
-
-def list_transactions(
-    _: Needs, request: ListTransactionsRequest, access: RequestAccess, __: RequestContext
-) -> Verdict:
-    """Shows the transactional ids with DESCRIBE."""
-
-    def finish(response: ListTransactionsResponse) -> ListTransactionsResponse:
-        response.transaction_states = [
-            state
-            for state in response.transaction_states
-            if access.transactional_id(AclOperation.DESCRIBE, state.transactional_id, log=False)
-        ]
-        return response
-
-    return Part(request, finish)
+    return Part(request, refusing("transaction_states", dict.fromkeys(denied), refuse, context))

@@ -36,7 +36,9 @@ def handle(
         return described
 
     asked = dict.fromkeys(request.groups)
-    groups = yield from Slicer(context.version).each(asked, describe, weight=5)
+    groups = yield from Slicer(context.version).each(
+        asked, describe, weight=lambda described: 20 + len(described.members)
+    )
     return DescribeGroupsResponse(groups=groups)
 
 

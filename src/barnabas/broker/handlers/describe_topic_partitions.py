@@ -8,7 +8,7 @@ from typing import Protocol
 from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.runtime.slices import Slicer, Slices
+from barnabas.broker.runtime.slices import Slicer, Slices, split
 from barnabas.metadata.image import MetadataImage, PartitionImage, TopicImage
 from barnabas.wire.acl_codes import AclOperation, ResourceType
 from barnabas.wire.errors import ErrorCode
@@ -37,7 +37,9 @@ def handle(
     asked = {topic.name for topic in request.topics}
     names = sorted(asked or node.image.topics)
     if not asked and not access.is_full:
-        names = [name for name in names if access.topic(AclOperation.DESCRIBE, name, log=False)]
+        names, _ = yield from split(
+            names, lambda name: access.topic(AclOperation.DESCRIBE, name, log=False)
+        )
     first_partition = 0
     cursor = request.cursor
     if cursor is not None:

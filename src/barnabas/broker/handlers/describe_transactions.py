@@ -43,8 +43,13 @@ def handle(
             ]
         return state
 
-    states = yield from Slicer(context.version).each(asked, describe, weight=10)
+    states = yield from Slicer(context.version).each(asked, describe, weight=_weight)
     return DescribeTransactionsResponse(transaction_states=states)
+
+
+def _weight(state: TransactionState) -> int:
+    """With its partitions, of which there may be thousands."""
+    return 10 + sum(1 + len(topic.partitions) for topic in state.topics)
 
 
 def describe_here(node: Needs, transactional_id: str) -> TransactionState:

@@ -51,7 +51,9 @@ def describe_each(
         return described
 
     asked = dict.fromkeys(request.group_ids)
-    groups = yield from Slicer(context.version).each(asked, describe_one, weight=5)
+    groups = yield from Slicer(context.version).each(
+        asked, describe_one, weight=lambda described: 20 + 5 * len(described.members)
+    )
     return request.RESPONSE(groups=groups)
 
 

@@ -16,6 +16,7 @@ from barnabas.broker.handlers.list_transactions import list_here
 from barnabas.broker.handlers.node_only_requests import refuse_markers
 from barnabas.broker.net.peers import Peers, PeerUnavailable
 from barnabas.broker.replica.partitions import Partitions
+from barnabas.broker.runtime.slices import Slicer, awaited
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
@@ -32,7 +33,7 @@ _TIMEOUT_MS = 5_000
 _MAX_MARKERS = 100
 
 
-class Needs(describe_transactions.Needs, list_transactions.Needs, Protocol):
+class Needs(describe_transactions.Needs, list_transactions.ListingNeeds, Protocol):
     """What this handler asks of the node."""
 
     image: MetadataImage
@@ -109,7 +110,7 @@ async def _known_to(
     listing = ListTransactionsRequest(producer_id_filters=producer_ids)
     try:
         if broker_id == node.node_id:
-            listed = list_here(node, listing)
+            listed = await awaited(list_here(node, listing, Slicer(None)))
         else:
             listed = await node.peers.call(
                 broker_id, listing, listing.MAX_VERSION, timeout_ms=_TIMEOUT_MS, lane=_LANE

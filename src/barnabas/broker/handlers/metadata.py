@@ -25,7 +25,7 @@ from barnabas.broker.control.topic_metadata_cache import TopicMetadataCache
 from barnabas.broker.handlers.authorized_operations import NOT_ASKED
 from barnabas.broker.handlers.mutation_quota import create_on_demand
 from barnabas.broker.net.dispatcher import RequestContext
-from barnabas.broker.runtime.slices import SLICE, Slicer, Slices, awaited
+from barnabas.broker.runtime.slices import SLICE, Slicer, Slices, awaited, split
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.controller.decision import Refusal
 from barnabas.controller.topics import check_name
@@ -124,7 +124,7 @@ async def _answer_later(
     missing: list[str],
     settled: "Future[None] | None",
 ) -> MetadataResponse:
-    allowed = [name for name in missing if _may_create(access, name)]
+    allowed, _ = await awaited(split(missing, lambda name: _may_create(access, name)))
     partitions = node.config.topic_creation.num_partitions
     created = await create_on_demand(context.quota, node.topic_creation, allowed, partitions)
     created |= dict.fromkeys(set(missing).difference(allowed), ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -311,11 +311,11 @@ class Dispatcher(Generic[NodeT]):
         other."""
         parts = self._parts.get(context.header.api_key)
         if parts is None:
-            only: Response | None = await _awaited(self._outcome_of_late(request, context))
+            only: Response | None = await responded(self._outcome_of_late(request, context))
             return only
         whole: Response | None = None
         for part, continued in parts.split(request):
-            response = await _awaited(self._outcome_of_late(part, context))
+            response = await responded(self._outcome_of_late(part, context))
             if whole is None:
                 whole = response
             else:
@@ -374,7 +374,7 @@ class Dispatcher(Generic[NodeT]):
         return encode_response(response, 0, header.correlation_id, self._on_errors)
 
 
-async def _awaited(outcome: Outcome) -> Any:
+async def responded(outcome: Outcome) -> Any:
     """The response, whatever the handler has returned."""
     if outcome is None or isinstance(outcome, Response):
         return outcome

@@ -42,20 +42,25 @@ class EncodedPart(Struct):
 class Slicer:
     """Builds the parts of one response of one version."""
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int | None) -> None:
+        """Without a version, the parts stay as they are."""
         self._version = version
         self._left = SLICE
         self._is_long = False
         """Whether the first slice is full: further parts are encoded at once."""
 
     def each(
-        self, items: Iterable[ItemT], make: Callable[[ItemT], PartT], weight: int = 1
+        self,
+        items: Iterable[ItemT],
+        make: Callable[[ItemT], PartT],
+        weight: int | Callable[[PartT], int] = 1,
     ) -> Slices[list[PartT]]:
         """A part for each item; one costs as much as `weight` small elements."""
         parts: list[PartT] = []
         for item in items:
-            parts.append(self.part(make(item)))
-            if self.is_due(weight):
+            made = make(item)
+            parts.append(self.part(made))
+            if self.is_due(weight if isinstance(weight, int) else weight(made)):
                 yield
         return parts
 
@@ -70,11 +75,36 @@ class Slicer:
 
     def part(self, part: PartT) -> PartT:
         """The part as it goes into the response: after the first slice, encoded."""
-        if not self._is_long:
+        if not self._is_long or self._version is None:
             return part
         w = Writer()
         part.encode(w, self._version)
         return cast("PartT", EncodedPart(w.getvalue(), w.errors))
+
+
+def split(
+    items: Iterable[ItemT], is_first: Callable[[ItemT], bool]
+) -> Slices[tuple[list[ItemT], list[ItemT]]]:
+    """The items of which that is so, and the others."""
+    first: list[ItemT] = []
+    others: list[ItemT] = []
+    left = SLICE
+    for item in items:
+        (first if is_first(item) else others).append(item)
+        left -= 1
+        if not left:
+            left = SLICE
+            yield
+    return first, others
+
+
+def begun(slices: Slices[ResultT]) -> ResultT | Slices[ResultT]:
+    """The result, if its first slice is all of it; otherwise what is left of the slices."""
+    try:
+        next(slices)
+    except StopIteration as made:
+        return cast("ResultT", made.value)
+    return slices
 
 
 async def awaited(slices: Slices[ResultT]) -> ResultT:

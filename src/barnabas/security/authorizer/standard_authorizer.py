@@ -92,24 +92,22 @@ class StandardAuthorizer:
         """
         if principal in self.super_users:
             return Verdict(True, SUPER_USER)
-        names = (str(principal), WILDCARD_PRINCIPAL)
         hosts = (host, WILDCARD)
         allowing = _operations_that_allow(operation)
         denying = (operation, AclOperation.ALL)
         allow: Acl | None = None
-        found = False
-        for acl, rule_host in self._rules.concerning(resource_type, name):
-            found = True
-            if acl.principal not in names or rule_host not in hosts:
-                continue
-            if acl.is_deny:
-                if acl.operation in denying:
-                    return Verdict(False, acl)
-            elif allow is None and acl.operation in allowing:
-                allow = acl
+        for about in (str(principal), WILDCARD_PRINCIPAL):
+            for acl, rule_host in self._rules.about(about, resource_type, name):
+                if rule_host not in hosts:
+                    continue
+                if acl.is_deny:
+                    if acl.operation in denying:
+                        return Verdict(False, acl)
+                elif allow is None and acl.operation in allowing:
+                    allow = acl
         if allow is not None:
             return Verdict(True, allow)
-        if not found and self.allow_if_no_acl_found:
+        if self.allow_if_no_acl_found and not any(self._rules.concerning(resource_type, name)):
             return Verdict(True, DEFAULT_ALLOW)
         return Verdict(False, DEFAULT_DENY)
 
@@ -120,13 +118,11 @@ class StandardAuthorizer:
         # Kafka asks for a fixed name first, so that super users are not held up by DENY rules.
         if self.decide(principal, host, operation, resource_type, "hardcode").allowed:
             return True
-        names = (str(principal), WILDCARD_PRINCIPAL)
         return may_use_any(
             acl
-            for acl, rule_host in self._rules.of_type(resource_type)
-            if acl.principal in names
-            and rule_host in (host, WILDCARD)
-            and acl.operation in (operation, AclOperation.ALL)
+            for about in (str(principal), WILDCARD_PRINCIPAL)
+            for acl, rule_host in self._rules.all_about(about, resource_type)
+            if rule_host in (host, WILDCARD) and acl.operation in (operation, AclOperation.ALL)
         )
 
     def explain(
