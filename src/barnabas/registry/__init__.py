@@ -3,6 +3,7 @@
 model          what a registry knows and decides, without I/O
 settings       what an instance is started with
 schema_checks  the kinds of schemas, by `barnabas.schemas`
+protobuf_files compiled Protobuf files, to text and back
 log            the topic, followed by an image
 writer         who may write, by the fence of a transactional id
 forwarding     requests for the instance that writes

@@ -1,15 +1,20 @@
 """The kinds of schemas that a registry takes, by `barnabas.schemas`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barnabas.registry.model.checks import Resolve, UnusableSchemaError
 from barnabas.registry.model.contents import Reference, SchemaContent
 from barnabas.registry.model.entries import SchemaVersion
+from barnabas.registry.protobuf_files.reading import text_of
+from barnabas.registry.protobuf_files.writing import compiled
 from barnabas.schemas.compatibility import Compatibility, check
 from barnabas.schemas.incompatibility import Incompatibility
 from barnabas.schemas.parsing import ParsedSchema, parse
+from barnabas.schemas.protobuf.parsed import ParsedProtobuf
 from barnabas.schemas.schema import InvalidSchemaError, Schema, SchemaKind, SchemaReference
 
+_COMPILED = "serialized"
 _PARSED = 1000
 """How many parsed schemas are kept."""
 
@@ -17,18 +22,23 @@ _PARSED = 1000
 class ParsedChecks:
     """Parses schemas, and keeps those that were parsed lately."""
 
-    kinds: Sequence[str] = ("PROTOBUF", "AVRO")
+    kinds: Sequence[str] = ("JSON", "PROTOBUF", "AVRO")
 
     def __init__(self) -> None:
         self._parsed: dict[tuple[SchemaContent, bool], ParsedSchema] = {}
 
     def canonical(self, content: SchemaContent, resolve: Resolve, *, normalize: bool) -> str:
+        if content.kind == SchemaKind.PROTOBUF:
+            content = replace(content, text=text_of(content.text))
         found = self._parse(content, resolve, strict=True)
         return found.normalized() if normalize else found.canonical()
 
     def formatted(self, content: SchemaContent, form: str, resolve: Resolve) -> str:
-        del form, resolve
-        return content.text
+        if form != _COMPILED or content.kind != SchemaKind.PROTOBUF:
+            return content.text
+        parsed = self._parse(content, resolve, strict=False)
+        assert isinstance(parsed, ParsedProtobuf)
+        return compiled(parsed)
 
     def incompatibilities(
         self,
