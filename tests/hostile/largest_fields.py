@@ -119,6 +119,13 @@ def cases() -> Iterator[Case]:
                     yield Case(name, version, path, distinct=False, is_array=True)
 
 
+def of_many_elements() -> Iterator[Case]:
+    """An array of many elements that differ, in the newest version of an API."""
+    for case in cases():
+        if case.distinct and case.is_array and case.version == served()[case.api].max_version:
+            yield case
+
+
 def _sized(
     block: Block, fields: list[Field], version: int, above: str = ""
 ) -> Iterator[tuple[str, Field]]:

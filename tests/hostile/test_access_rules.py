@@ -12,7 +12,7 @@ from barnabas.wire.acl_codes import AclOperation, AclPermission, PatternType, Re
 from barnabas.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from tests.broker.raw_client import RawClient
 from tests.broker.verbs import create_topic, find_coordinator
-from tests.hostile.largest_fields import Case, cases, frame, served
+from tests.hostile.largest_fields import frame, of_many_elements
 from tests.hostile.largest_requests import check
 from tests.hostile.measured_broker import MeasuredNode
 from tests.support.access import AUTHORIZER
@@ -57,16 +57,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredNode]:
         assert "Traceback" not in node.log.read_text(), node.log_tail()
 
 
-def _names_many() -> list[Case]:
-    """An array of many elements that differ, in the newest version of an API."""
-    return [
-        case
-        for case in cases()
-        if case.distinct and case.is_array and case.version == served()[case.api].max_version
-    ]
-
-
-_CASES = _names_many()
+_CASES = list(of_many_elements())
 
 
 @pytest.mark.parametrize("api", sorted({case.api for case in _CASES}))
@@ -81,4 +72,4 @@ def test_judging_many_names_keeps_no_other_client_waiting(
 
     for case in _CASES:
         if case.api == api:
-            check(f"{user}: {case}", node, frame(case), connect)
+            check(f"{user}: {case}", [node], frame(case), connect)

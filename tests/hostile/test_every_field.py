@@ -33,11 +33,11 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MeasuredNode]:
 def test_the_largest_fields_keep_no_other_client_waiting(node: MeasuredNode, api: str) -> None:
     for case in cases():
         if case.api == api:
-            check(str(case), node, frame(case), lambda: RawClient(node.host, node.port))
+            check(str(case), [node], frame(case), lambda: RawClient(node.host, node.port))
 
 
 @pytest.mark.parametrize("api", _APIS)
 def test_the_largest_fields_before_sign_in(node: MeasuredNode, api: str) -> None:
     for case in cases():
         if case.api == api and case.distinct:
-            check(str(case), node, frame(case, LARGEST_BEFORE_SIGN_IN), node.connect)
+            check(str(case), [node], frame(case, LARGEST_BEFORE_SIGN_IN), node.connect)

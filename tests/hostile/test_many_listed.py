@@ -112,4 +112,4 @@ def test_tens_of_thousands_are_listed_in_slices(node: MeasuredNode, asked: str, 
 
     with connect() as client:
         frame = client.frame(_REQUESTS[asked])
-    check(f"{user}: {asked}", node, frame, connect)
+    check(f"{user}: {asked}", [node], frame, connect)

@@ -20,7 +20,7 @@ REST_S = {
     "app": 10,
     "changes": 30,
     "api": 35,
-    "hostile": 25,
+    "hostile": 110,
     "cli": 20,
     "backup": 5,
     "embedded": 20,

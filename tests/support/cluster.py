@@ -130,6 +130,8 @@ class SmallDisk:
 class ClusterProcesses:
     """`nodes` brokers that are all voters. A context manager: at the end none is left."""
 
+    node_type = NodeProcess
+
     def __init__(
         self,
         directory: Path,
@@ -158,7 +160,7 @@ class ClusterProcesses:
                 "cluster.secret.file": str(secret),
             }
             prefix = [] if network is None else network.command(node_id)
-            self.nodes[node_id] = NodeProcess(
+            self.nodes[node_id] = self.node_type(
                 node_id, addresses[node_id], directory, own | dict(settings or {}), prefix
             )
 

@@ -131,6 +131,10 @@ EXTRACTS: Mapping[str, tuple[str, ...]] = {
         "test_the_largest_fields_before_sign_in[ApiVersionsRequest]",
         "test_the_largest_fields_before_sign_in[SaslAuthenticateRequest]",
     ),
+    "hostile/test_three_nodes.py": (
+        "test_no_node_keeps_its_clients_waiting[CreatePartitionsRequest]",
+        "test_no_node_keeps_its_clients_waiting[DeleteTopicsRequest]",
+    ),
     "hostile/test_access_rules.py": (
         "test_judging_many_names_keeps_no_other_client_waiting[alice-FindCoordinatorRequest]",
         "test_judging_many_names_keeps_no_other_client_waiting[carol-DescribeGroupsRequest]",

@@ -182,7 +182,7 @@ _AT_ONCE = 10_000
 """Array elements of a request that is decided as a whole, or that may be for a single resource."""
 _LISTED = 20_000
 """Array elements of a request that is looked up or verified as a whole: topics in Metadata, offsets
-in a transaction."""
+in a transaction, new topics with their settings, which the controller decodes at once too."""
 _FEW = 1_000
 """Array elements and tagged fields of a request that names a handful of things, or that strangers
 may send: those who have not signed in must not keep the event loop busy."""
@@ -242,7 +242,7 @@ _TABLE: Sequence[Route[Node]] = (
     Route(ListGroupsRequest, list_groups.handle, max_elements=_FEW),
     Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
     Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
-    Route(CreateTopicsRequest, for_controller.handle),
+    Route(CreateTopicsRequest, for_controller.handle, max_elements=_LISTED),
     Route(DeleteTopicsRequest, for_controller.handle, parts=_DELETED_TOPICS),
     Route(DeleteRecordsRequest, delete_records.handle, parts=_PARTITIONS_OF_TOPICS),
     Route(InitProducerIdRequest, init_producer_id.handle),
