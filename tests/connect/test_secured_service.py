@@ -1,5 +1,6 @@
 """The service on a secured cluster, as a user with the rights that it needs."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -7,6 +8,9 @@ import pytest
 
 import barnabas
 from barnabas import AclBinding
+from barnabas.client.rights.right import Right
+from barnabas.connect.rights import connector_rights, service_rights
+from barnabas.spark.pipelines.connectors.pipeline_files import pipelines_of
 from tests.connect.service import Service, drivers_in
 from tests.support.processes import command_line
 from tests.support.wait import wait_until
@@ -14,21 +18,27 @@ from tests.support.wait import wait_until
 pytestmark = [pytest.mark.drivers, pytest.mark.timeout(900)]
 
 PASSWORD = "correct horse battery"
-RIGHTS = (
-    ("CREATE", "TOPIC", "connect-"),
-    ("DESCRIBE_CONFIGS", "TOPIC", "connect-"),
-    ("READ", "TOPIC", "connect-"),
-    ("WRITE", "TOPIC", "connect-"),
-    ("WRITE", "TRANSACTIONAL_ID", "connect-leader"),
-    ("READ", "GROUP", "warm-up"),
-    ("CREATE", "TOPIC", "numbers"),
-    ("WRITE", "TOPIC", "numbers"),
-    ("WRITE", "TRANSACTIONAL_ID", "barnabas-spark-"),
-    ("READ", "TOPIC", "__barnabas_spark_commits"),
-    ("WRITE", "TOPIC", "__barnabas_spark_commits"),
-    ("CREATE", "TOPIC", "__barnabas_spark_commits"),
-)
-"""Of prefixes: `docs/connect.md` has the same, and what connectors need comes on top."""
+NUMBERS = {
+    "name": "numbers",
+    "connector.class": "from_generator",
+    "columns": "id BIGINT sequence",
+    "topic": "numbers",
+}
+
+
+def grant(rights: Iterable[Right], admin: barnabas.Admin) -> None:
+    """All but what only the console needs."""
+    admin.create_acls(
+        AclBinding(
+            "User:connect",
+            each.operation.name,
+            each.resource_type.name,
+            each.name,
+            "PREFIXED" if each.prefixed else "LITERAL",
+        )
+        for each in rights
+        if "console" not in each.purpose
+    )
 
 
 def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
@@ -36,23 +46,19 @@ def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
         servers = cluster.bootstrap_servers
         user = cluster.add_user("connect", PASSWORD)
         with barnabas.Admin(servers, security=cluster.security) as admin:
-            admin.create_acls(
-                AclBinding("User:connect", operation, kind, name, "PREFIXED")
-                for operation, kind, name in RIGHTS
-            )
+            grant(service_rights("connect", "connect-configs", "connect-status"), admin)
+            pipelines = pipelines_of(NUMBERS, tmp_path, lambda: None)
+            grant(connector_rights(NUMBERS, pipelines, tmp_path), admin)
         file = tmp_path / "connect.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in user.items()))
         options = ("--command-config", str(file), "--no-report")  # which it has no rights for
         service = Service(tmp_path, "service", servers, *options)
         try:
             service.wait_until_ready()
-            config = {
-                "connector.class": "from_generator",
-                "columns": "id BIGINT sequence",
-                "topic": "numbers",
-            }
-            body = {"name": "numbers", "config": config}
-            assert service.call("POST", "/connectors", body).status == 201
+            denied = {**NUMBERS, "name": "denied", "topic": "secret"}
+            for config in (denied, NUMBERS):
+                body = {"name": config["name"], "config": config}
+                assert service.call("POST", "/connectors", body).status == 201
             service.wait_for_state("numbers", "RUNNING")
             with barnabas.Consumer(
                 servers, "numbers", value_format="json", security=cluster.security
@@ -62,6 +68,13 @@ def test_a_connector_runs_as_the_user_of_the_service(tmp_path: Path) -> None:
             for process in psutil.Process(service.process.pid).children(recursive=True):
                 assert PASSWORD not in command_line(process)
             assert drivers_in(tmp_path)
+
+            def is_named() -> bool:
+                answer = service.call("GET", "/connectors/denied/status")
+                granted = "barnabas acls add connect write,create --topic secret"
+                return granted in str(answer.body)
+
+            wait_until(is_named, service.said)
             assert "not reported" not in service.said()
         finally:
             service.close()

@@ -12,6 +12,7 @@ runner      brings the drivers in line with what is wanted
 config_check checks settings, where needed in a child process
 code_settings settings that run code, which need --allow-code
 open_cluster warns of a cluster without access rules
+rights      what the service and its connectors have to be allowed
 lease_clock the clock that leases are measured with
 mirror_positions how far a mirror has copied, from its target
 positions   how far a connector has read, from its checkpoint

@@ -10,6 +10,7 @@ from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.rest.router import Router
+from barnabas.connect.rights import check_service_rights
 from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
@@ -32,6 +33,7 @@ async def serve(settings: ServiceSettings) -> int:
 
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, note, each)
+    await check_service_rights(settings)
     async with StateTopics(settings) as topics:
         await warn_if_open(settings)
         await _serve(settings, topics, interrupted)

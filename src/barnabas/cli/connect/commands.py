@@ -1,17 +1,18 @@
 """`barnabas connect`: run connectors as a service, and manage them through its REST API."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from barnabas.cli.base import exit_codes
-from barnabas.cli.base.command import CommandError, CommonOptions, UsageError, command
+from barnabas.cli.base.command import CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.cli.connect import rights as rights_command
 from barnabas.cli.connect import run as run_command
+from barnabas.cli.connect.config_file import config_in
 from barnabas.cli.connect.view import print_config, print_connectors, print_status, state_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ app = typer.Typer(
     help="Run connectors as a service, and manage them.",
 )
 app.command("run", epilog=run_command.EPILOG)(run_command.run)
+app.command("rights", epilog=rights_command.EPILOG)(rights_command.rights)
 
 Url = Annotated[
     str,
@@ -80,7 +82,7 @@ def create(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Create a connector, and start it."""
-    config = {**_config_in(file), **parse_pairs(settings or [], "--set")}
+    config = {**config_in(file), **parse_pairs(settings or [], "--set")}
     called = name or config.get("name") or (file.stem if file and file.suffix == ".sql" else None)
     if not called:
         raise UsageError("the connector has no name: --name NAME")
@@ -207,7 +209,7 @@ def validate(
     url: Url = DEFAULT_URL,
 ) -> int:
     """Check the settings of a connector without creating it; exit code 1 if some are wrong."""
-    given = _config_in(file)
+    given = config_in(file)
     client = _client(url)
     plugin = given.get("connector.class", "")
     found = client.call("PUT", "connector-plugins", plugin, "config", "validate", body=given)
@@ -218,24 +220,3 @@ def validate(
             for error in each["value"]["errors"]:
                 print_line(f"{each['value']['name']}: {error}")
     return exit_codes.FAILURE if found["error_count"] else exit_codes.OK
-
-
-def _config_in(file: Path | None) -> dict[str, Any]:
-    """The settings that a file has."""
-    if file is None:
-        return {}
-    try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror}") from error
-    if file.suffix == ".sql":
-        return {"connector.class": "pipeline", "pipeline.sql": text}
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise CommandError(f"{file} is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise CommandError(f"{file} is not a JSON object")
-    if isinstance(found.get("config"), dict):
-        return {**found["config"], **({"name": found["name"]} if "name" in found else {})}
-    return found

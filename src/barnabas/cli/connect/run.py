@@ -10,6 +10,7 @@ import typer
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CLUSTER, CommonOptions, Report, UsageError, command
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.cli.connect.rights import ConfigsTopic, Group, PipelinesFolder, StatusTopic
 
 EPILOG = """\b
 Examples:
@@ -30,9 +31,7 @@ def run(
             metavar="DIR", help="Checkpoint directory, shared by all instances for takeover."
         ),
     ] = ".barnabas/connect",
-    pipelines: Annotated[
-        Path, typer.Option(metavar="DIR", help="Directory of pipeline.file and of relative paths.")
-    ] = Path(),
+    pipelines: PipelinesFolder = Path(),
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="Port of the REST API.")
@@ -45,18 +44,9 @@ def run(
             show_default=False,
         ),
     ] = None,
-    group: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Group; one instance of a group runs, the others stand by."
-        ),
-    ] = "connect",
-    configs_topic: Annotated[
-        str, typer.Option(metavar="TOPIC", help="Topic of the connectors.")
-    ] = "connect-configs",
-    status_topic: Annotated[
-        str, typer.Option(metavar="TOPIC", help="Topic of their states.")
-    ] = "connect-status",
+    group: Group = "connect",
+    configs_topic: ConfigsTopic = "connect-configs",
+    status_topic: StatusTopic = "connect-status",
     replication_factor: Annotated[
         int | None,
         typer.Option(

@@ -1,5 +1,6 @@
 """The connectors that run in a driver, each with one or several pipelines."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from barnabas.backoff import Backoff
+from barnabas.connect.rights import connector_denial, connector_rights, signs_in_itself
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.pipelines.connectors.pipeline_files import created_topics, pipelines_of
@@ -228,6 +230,7 @@ class HostedConnectors:
         if _OWN_CLASSES & hosted.config.keys():
             send_modules_by_value(self._files)  # workers can't import them
         hosted.topics = _topics(pipelines)
+        self._check_rights(hosted, pipelines)
         self._make_topics(hosted.config, pipelines)
         limit = int(hosted.config.get("restarts.max", self._restarts))
         for each in pipelines:
@@ -241,6 +244,15 @@ class HostedConnectors:
         for name in hosted.pipelines:
             self._run.remove(name)
         hosted.pipelines = []
+
+    def _check_rights(self, hosted: Hosted, pipelines: list[Pipeline]) -> None:
+        """What is denied now would stop it at its first batch."""
+        if not self._cluster.security or signs_in_itself(hosted.config):
+            return
+        rights = connector_rights(hosted.config, pipelines, self._files)
+        denied = asyncio.run(connector_denial(self._cluster, rights, hosted.name))
+        if denied is not None:
+            raise denied
 
     def _make_topics(self, config: Mapping[str, str], pipelines: list[Pipeline]) -> None:
         """Create the topics that it writes, as far as they are known."""
