@@ -55,13 +55,13 @@ def findings(reader: ParsedSchema, writer: ParsedSchema) -> list[Incompatibility
 
 def check(
     new: ParsedSchema,
-    earlier: Sequence[tuple[int, ParsedSchema]],
+    earlier: Sequence[tuple[int | None, ParsedSchema]],
     level: Compatibility,
 ) -> list[Incompatibility]:
     """Findings that forbid `new` as the next version; empty if it may follow.
 
-    `earlier` are the versions of the subject with their numbers, oldest first. Findings of the
-    latest version come first.
+    `earlier` are the versions of the subject, oldest first, with their numbers if they have any.
+    Findings of the latest version come first.
     """
     compared = earlier if level.is_transitive else earlier[-1:]
     found: list[Incompatibility] = []
@@ -69,5 +69,6 @@ def check(
         if level.reads_old:
             found += [each.against(version) for each in findings(new, old)]
         if level.is_read_by_old:
-            found += [each.against(version) for each in findings(old, new)]
+            by_old = findings(old, new)
+            found += [each.against(version, by_earlier=True) for each in by_old]
     return found

@@ -22,8 +22,10 @@ class Incompatibility:
     version: int | None = None
     """The version of the subject that the schema was compared with."""
 
-    def against(self, version: int) -> Self:
-        return replace(self, version=version)
+    def against(self, version: int | None, *, by_earlier: bool = False) -> Self:
+        """`by_earlier`: the reader has the earlier schema, and the writer the new one."""
+        message = f"for readers with the earlier schema, {self.message}" if by_earlier else None
+        return replace(self, version=version, message=message or self.message)
 
     def __str__(self) -> str:
         where = f" (version {self.version})" if self.version is not None else ""
