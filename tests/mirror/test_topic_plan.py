@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from barnabas.mirror.flow import ClusterEnd, Flow, Names
 from barnabas.mirror.topic_plan import TopicShape, flows, plan_topics
 
@@ -38,6 +40,26 @@ def test_missing_topics_are_created_without_settings_of_the_cluster() -> None:
     plan = plan_topics(FLOW, source, {}, {})
     assert plan.create == {"A.orders": shape(3, retention_ms="5")}
     assert plan.flowing == {"orders": "A.orders"}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "in_source", "in_target"),
+    [
+        (3, "2", "2"),
+        (3, "3", "2"),
+        (5, "3", "3"),
+        (2, "2", None),
+        (3, "1", None),
+        (None, "2", None),
+    ],
+)
+def test_a_new_topic_needs_as_many_in_sync_if_one_more_is_there(
+    replicas: int | None, in_source: str, in_target: str | None
+) -> None:
+    flow = replace(FLOW, replication_factor=replicas)
+    plan = plan_topics(flow, {"orders": shape(3, min_insync_replicas=in_source)}, {}, {})
+    wanted = {} if in_target is None else {"min_insync_replicas": in_target}
+    assert plan.create == {"A.orders": shape(3, **wanted)}
 
 
 def test_topics_are_followed() -> None:

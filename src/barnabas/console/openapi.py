@@ -6,6 +6,15 @@ from typing import Any
 from barnabas import __version__
 from barnabas.console.access.tokens import TOKEN_HEADER
 from barnabas.console.endpoint import Endpoint, Parameter
+from barnabas.console.options import MECHANISMS
+
+_TOKEN: dict[str, Any] = {
+    "name": TOKEN_HEADER,
+    "in": "header",
+    "required": True,
+    "description": "Of GET /api/session.",
+    "schema": {"type": "string"},
+}
 
 
 def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -13,6 +22,7 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for each in endpoints:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
+    paths["/api/session"] = _session()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -22,6 +32,46 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
             f"{TOKEN_HEADER} with the token of GET /api/session.",
         },
         "paths": paths,
+    }
+
+
+def _session() -> dict[str, Any]:
+    """What `Calls` answers itself, with a cookie that the other calls need after a sign-in."""
+    answers = {
+        "200": {"description": "Who is signed in, and the token for changes."},
+        "default": {"description": "An error, with what to do."},
+    }
+    text = {"type": "string"}
+    credentials = {
+        "type": "object",
+        "required": ["user", "password"],
+        "properties": {
+            "user": text,
+            "password": text,
+            "mechanism": {"type": "string", "enum": list(MECHANISMS)},
+        },
+    }
+    return {
+        "get": {
+            "operationId": "get_session",
+            "summary": "Who is signed in, how one signs in, and the token for changes",
+            "responses": answers,
+        },
+        "post": {
+            "operationId": "sign_in",
+            "summary": "Sign in; the answer sets a cookie",
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": credentials}},
+            },
+            "responses": answers,
+        },
+        "delete": {
+            "operationId": "sign_out",
+            "summary": "Sign out",
+            "parameters": [_TOKEN],
+            "responses": answers,
+        },
     }
 
 
@@ -36,15 +86,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         },
     }
     if endpoint.changes:
-        operation["parameters"].append(
-            {
-                "name": TOKEN_HEADER,
-                "in": "header",
-                "required": True,
-                "description": "Of GET /api/session.",
-                "schema": {"type": "string"},
-            }
-        )
+        operation["parameters"].append(_TOKEN)
     if endpoint.body:
         operation["requestBody"] = {
             "required": True,

@@ -2,6 +2,7 @@
 
 Settings are copied if they were set for the topic itself in the source, not those that it has from
 its brokers. Some never are, as in Mirror Maker 2, because they belong to a cluster and not to data.
+But a new topic whose number of replicas is given needs as many in sync as in the source, if it can.
 """
 
 import re
@@ -25,6 +26,7 @@ NEVER_COPIED = (
     r"unclean\.leader\.election\.enable",
     r"min\.insync\.replicas",
 )
+_IN_SYNC = "min.insync.replicas"
 
 
 class TopicShape(NamedTuple):
@@ -72,6 +74,15 @@ def copied_configs(flow: Flow, configs: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _needed_in_sync(flow: Flow, configs: Mapping[str, str]) -> dict[str, str]:
+    """Of a new topic: so many that one node may be down."""
+    own = configs.get(_IN_SYNC, "")
+    if flow.replication_factor is None or not own.isdecimal():
+        return {}
+    needed = min(int(own), flow.replication_factor - 1)
+    return {_IN_SYNC: str(needed)} if needed > 1 else {}
+
+
 def plan_topics(
     flow: Flow,
     source: Mapping[str, TopicShape],
@@ -103,7 +114,8 @@ def _plan_topic(
     plan.flowing[topic] = name
     wanted = copied_configs(flow, shape.configs or {})
     if there is None:
-        plan.create[name] = TopicShape(shape.partitions, wanted)
+        needed = _needed_in_sync(flow, shape.configs or {})
+        plan.create[name] = TopicShape(shape.partitions, wanted | needed)
         return
     if there.partitions < shape.partitions:
         plan.grow[name] = shape.partitions
