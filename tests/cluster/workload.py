@@ -224,14 +224,17 @@ class Workload:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def finish(self, timeout_s: float = LIMIT_S) -> list[Violation]:
-        """Stop writing, let readers read to the end, read all once more, judge."""
+    def finish(self, timeout_s: float = LIMIT_S, drain_s: float | None = None) -> list[Violation]:
+        """Stop writing, let readers read to the end, read all once more, judge.
+
+        Where records must be lost, readers never come to the end: drain_s is how long they try.
+        """
         self._producing.clear()
         for thread in self._producers:
             thread.join(timeout_s)
             assert not thread.is_alive(), f"{thread.name} does not end"
         ends = self._read_all(timeout_s)
-        self._drain(ends, timeout_s)
+        self._drain(ends, timeout_s if drain_s is None else drain_s)
         self._consuming.clear()
         for thread in self._consumers:
             thread.join(timeout_s)
