@@ -174,8 +174,8 @@ CORE = (
     Mutation(
         name="acl-allow-beats-deny",
         file="security/authorizer/standard_authorizer.py",
-        old="elif allow is None and acl.operation in allowing:\n                allow = acl\n",
-        new="elif acl.operation in allowing:\n                return Verdict(True, acl)\n",
+        old="elif allow is None and acl.operation in allowing:\n                    allow = acl\n",
+        new="elif acl.operation in allowing:\n                    return Verdict(True, acl)\n",
         breaks="A DENY rule has no effect if an ALLOW rule is found first.",
         areas=("security/authorizer",),
     ),
