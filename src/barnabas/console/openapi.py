@@ -15,6 +15,44 @@ _TOKEN: dict[str, Any] = {
     "description": "Of GET /api/session.",
     "schema": {"type": "string"},
 }
+_ERROR = {"description": "An error, with what to do."}
+_SESSION_ANSWERS = {
+    "200": {"description": "Who is signed in, and the token for changes."},
+    "default": _ERROR,
+}
+_TEXT = {"type": "string"}
+_CREDENTIALS = {
+    "type": "object",
+    "required": ["user", "password"],
+    "properties": {
+        "user": _TEXT,
+        "password": _TEXT,
+        "mechanism": {"type": "string", "enum": list(MECHANISMS)},
+    },
+}
+_SESSION: dict[str, Any] = {
+    "get": {
+        "operationId": "get_session",
+        "summary": "Who is signed in, how one signs in, and the token for changes",
+        "responses": _SESSION_ANSWERS,
+    },
+    "post": {
+        "operationId": "sign_in",
+        "summary": "Sign in; the answer sets a cookie",
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _CREDENTIALS}},
+        },
+        "responses": _SESSION_ANSWERS,
+    },
+    "delete": {
+        "operationId": "sign_out",
+        "summary": "Sign out",
+        "parameters": [_TOKEN],
+        "responses": _SESSION_ANSWERS,
+    },
+}
+"""What `Calls` answers itself, with a cookie that the other calls need after a sign-in."""
 
 
 def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -22,7 +60,7 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for each in endpoints:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each)
-    paths["/api/session"] = _session()
+    paths["/api/session"] = _SESSION
     return {
         "openapi": "3.1.0",
         "info": {
@@ -35,46 +73,6 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _session() -> dict[str, Any]:
-    """What `Calls` answers itself, with a cookie that the other calls need after a sign-in."""
-    answers = {
-        "200": {"description": "Who is signed in, and the token for changes."},
-        "default": {"description": "An error, with what to do."},
-    }
-    text = {"type": "string"}
-    credentials = {
-        "type": "object",
-        "required": ["user", "password"],
-        "properties": {
-            "user": text,
-            "password": text,
-            "mechanism": {"type": "string", "enum": list(MECHANISMS)},
-        },
-    }
-    return {
-        "get": {
-            "operationId": "get_session",
-            "summary": "Who is signed in, how one signs in, and the token for changes",
-            "responses": answers,
-        },
-        "post": {
-            "operationId": "sign_in",
-            "summary": "Sign in; the answer sets a cookie",
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": credentials}},
-            },
-            "responses": answers,
-        },
-        "delete": {
-            "operationId": "sign_out",
-            "summary": "Sign out",
-            "parameters": [_TOKEN],
-            "responses": answers,
-        },
-    }
-
-
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.operation,
@@ -82,7 +80,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "parameters": [_parameter(endpoint, each) for each in endpoint.parameters],
         "responses": {
             "200": {"description": "What was asked for."},
-            "default": {"description": "An error, with what to do."},
+            "default": _ERROR,
         },
     }
     if endpoint.changes:
