@@ -29,3 +29,10 @@ def target() -> Iterator[str]:
     """An empty cluster."""
     with barnabas.Cluster(settings={"auto.create.topics.enable": "false"}) as cluster:
         yield cluster.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def origin() -> Iterator[str]:
+    """Another cluster, from which mirrors copy to the one that is backed up."""
+    with barnabas.Cluster(settings={"auto.create.topics.enable": "false"}) as cluster:
+        yield cluster.bootstrap_servers

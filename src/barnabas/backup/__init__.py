@@ -17,6 +17,8 @@ signature         points that are signed with the operator's key
 points            points of a store: listed, read, written
 batch_reader      committed batches of a partition, as the cluster has them
 partition_backup  the data files of one partition
+mirrored_partitions
+                  ends of logs that fit the positions of mirrors
 cluster_state     groups, settings, users, ACLs and quotas, read
 create            makes a point
 verify            reads all that belongs to points, and names what is damaged
@@ -24,6 +26,7 @@ prune             deletes points, and files that belong to none
 restore_plan      which records of which files are restored: a decision
 partition_restore writes one partition
 restored_topics   topics of the target: made, and given their settings
+restored_groups   offsets of groups, and which of them are translated
 restored_state    offsets of groups, settings, ACLs and quotas, set
 restore           restores a point
 workers           work that is done side by side

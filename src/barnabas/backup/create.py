@@ -2,6 +2,7 @@
 
 1. Groups' offsets are read.
 2. Then the ends of all logs, those of committed records. So no offset is behind its data.
+   Where a mirror writes, the end is moved back to where its position is (`mirrored_partitions`).
 3. New batches up to these ends are copied into new files.
 4. The point is written, at once. Until then the store has the points that it had before.
 
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from barnabas.backup.batch_reader import ISOLATION
 from barnabas.backup.cluster_state import is_kept, read_groups, read_state, wanted_names
 from barnabas.backup.manifest import PartitionData, Point, TopicData
+from barnabas.backup.mirrored_partitions import MirroredPartitions
 from barnabas.backup.partition_backup import PartitionBackup, PartitionSpan
 from barnabas.backup.points import previous_point, write_partial, write_point
 from barnabas.backup.signature import SignatureError, SigningKey
@@ -29,6 +31,7 @@ from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, TopicPartition
 from barnabas.client.connect.connection_pool import Channel
+from barnabas.client.group.progress_groups import has_foreign_offsets
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.errors import BarnabasError, DataLost, InvalidArgument, UnknownTopic
 from barnabas.mirror.rate_limit import RateLimit
@@ -141,8 +144,12 @@ class BackupRun:
                 for each in topic.partitions
                 if each.leader != NO_LEADER
             ]
+            mirrored = MirroredPartitions(self._cluster, self._point.groups)
             try:
+                await mirrored.look(names)
                 bounds = await beginning_and_end(self._cluster, names, ISOLATION)
+                for each, limit in (await mirrored.limits(bounds)).items():
+                    bounds[each] = (bounds[each][0], min(limit, bounds[each][1]))
                 configs = await describe_configs(self._cluster, ResourceType.TOPIC, topics)
             except UnknownTopic:
                 continue  # one was deleted meanwhile
@@ -276,7 +283,9 @@ class BackupRun:
 
     def _keep_offsets_within(self) -> None:
         """Take offsets back that are behind the data, of readers that read uncommitted records."""
-        for group in self._point.groups.values():
+        for group_id, group in self._point.groups.items():
+            if has_foreign_offsets(group_id):
+                continue
             for topic, offsets in group.offsets.items():
                 data = self._point.topics.get(topic)
                 for index, (offset, text) in list(offsets.items()):

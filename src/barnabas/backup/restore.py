@@ -5,7 +5,6 @@ come settings of brokers, quotas and ACLs. An interrupted restore is continued w
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -14,7 +13,8 @@ from barnabas.backup.cluster_state import wanted_names
 from barnabas.backup.manifest import TopicData
 from barnabas.backup.partition_restore import PartitionRestore
 from barnabas.backup.restore_plan import RestorePlan
-from barnabas.backup.restored_state import restore_acls, restore_group, restore_state
+from barnabas.backup.restored_groups import RestoredGroups, offset_topics
+from barnabas.backup.restored_state import restore_acls, restore_state
 from barnabas.backup.restored_topics import finish_topic, make_topic, replicas_of
 from barnabas.backup.store import BackupStore
 from barnabas.backup.workers import run_workers
@@ -91,10 +91,9 @@ class RestoreRun:
         self._topics = {
             name: plan.topics[name] for name in wanted_names(plan.topics, options.topics)
         }
-        self._groups = {
-            name: plan.point.groups[name]
-            for name in wanted_names(plan.point.groups, options.groups)
-        }
+        wanted = wanted_names(plan.point.groups, options.groups)
+        groups = {name: plan.point.groups[name] for name in wanted}
+        self._groups = RestoredGroups(groups, plan, options.prefix)
         self._restores: dict[TopicPartition, PartitionRestore] = {}
         self.restored = Restored()
 
@@ -108,7 +107,10 @@ class RestoreRun:
         await self._restore_records()
         self.restored.topics = len(self._topics)
         self.restored.records = sum(each.records for each in self._restores.values())
-        await self._restore_groups()
+        self.restored.groups = await self._groups.restore(
+            self._cluster, self._restores, is_partial=bool(self._options.topics)
+        )
+        self.restored.problems += self._groups.problems
         for name, topic in self._topics.items():
             self.restored.problems += await finish_topic(
                 self._cluster, self._name(name), topic, self._replicas(topic)
@@ -151,12 +153,7 @@ class RestoreRun:
                 f"the target is not empty: it has {what}; restore into an empty cluster, or add to "
                 "what is there with --allow-existing"
             )
-        for name in list(self._groups):
-            if self._name(name) in groups:
-                del self._groups[name]
-                self.restored.problems.append(
-                    f"group {self._name(name)} is in the target already, and left as it is"
-                )
+        self._groups.leave(groups)
         return present
 
     def _check_partitions(self, present: Mapping[str, int]) -> None:
@@ -191,17 +188,21 @@ class RestoreRun:
         done = await self._ends(names)
         identity = await self._identity()
         channels = [Channel() for _ in range(AT_ONCE)]
-        marks = self._marks()
+        marks = self._groups.marks()
+        left_empty = offset_topics(self._plan.topics)
         for each in names:
             there = TopicPartition(self._name(each.topic), each.partition)
             last = await self._last_record(there, done[each]) if done[each] else None
+            plan = self._plan.partitions[each]
+            if each.topic in left_empty:
+                plan = plan._replace(pieces=[])
             self._restores[each] = PartitionRestore(
                 self._cluster,
                 channels[each.partition % AT_ONCE],
                 self._store,
                 self._limit,
                 there,
-                self._plan.partitions[each],
+                plan,
                 marks[each],
                 done[each],
                 last,
@@ -262,31 +263,3 @@ class RestoreRun:
         while True:
             self._progress(sum(each.bytes for each in self._restores.values()), total)
             await asyncio.sleep(0.2)
-
-    # -- groups --------------------------------------------------------------------------------
-
-    def _marks(self) -> dict[TopicPartition, list[int]]:
-        """Source offsets that groups are at."""
-        marks: defaultdict[TopicPartition, list[int]] = defaultdict(list)
-        for group in self._groups.values():
-            for topic, offsets in group.offsets.items():
-                for index, (offset, _) in offsets.items():
-                    marks[TopicPartition(topic, index)].append(offset)
-        return marks
-
-    async def _restore_groups(self) -> None:
-        for group_id, group in self._groups.items():
-            offsets, texts = {}, {}
-            for topic, committed in group.offsets.items():
-                for index, (offset, text) in committed.items():
-                    restored = self._restores.get(TopicPartition(topic, index))
-                    if restored is not None:
-                        there = TopicPartition(self._name(topic), index)
-                        offsets[there] = restored.translated[offset]
-                        texts[there] = text
-            if not offsets and (self._options.topics or group.offsets):
-                continue
-            self.restored.problems += await restore_group(
-                self._cluster, self._name(group_id), group, offsets, texts
-            )
-            self.restored.groups += 1

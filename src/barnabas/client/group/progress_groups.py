@@ -2,10 +2,15 @@
 
 They look unused, because no application consumes with them. But a tool whose progress is deleted
 does its work again.
+
+Those of a mirror hold no offsets of the partitions that they are committed for, so they have no
+lag: the positions of flow A->B are offsets of A, committed in B. See `mirror/positions.py`.
 """
 
 REPLAY_SUFFIX = ".replay"
 MIRROR_PREFIX = "barnabas-mirror."
+FAILOVER_SUFFIX = ".failover"
+"""Of the one group of a mirror with offsets of its own cluster: where that ended at a failover."""
 
 
 def purpose_of(group_id: str) -> str | None:
@@ -20,3 +25,16 @@ def purpose_of(group_id: str) -> str | None:
             "replay sends them again"
         )
     return None
+
+
+def is_of_mirror(group_id: str) -> bool:
+    """Whether a mirror records its progress there: then it has no lag."""
+    return group_id.startswith(MIRROR_PREFIX)
+
+
+def has_foreign_offsets(group_id: str) -> bool:
+    """Whether the numbers that are committed are no offsets of the partitions they belong to.
+
+    They are offsets of a mirror's source, times or counts, and mean the same in any cluster.
+    """
+    return is_of_mirror(group_id) and not group_id.endswith(FAILOVER_SUFFIX)

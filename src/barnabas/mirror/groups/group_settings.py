@@ -4,12 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from barnabas.client.group.progress_groups import is_of_mirror
 from barnabas.errors import InvalidArgument
 
 DEFAULT_EXCLUDED_GROUPS = ("console-consumer-.*", "connect-.*", "__.*")
 """Those that Mirror Maker 2 leaves out."""
-
-_FLOWS = "barnabas-mirror."  # the groups that hold positions of flows
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class GroupSettings:
         return (
             bool(included.fullmatch(group_id))
             and not excluded.fullmatch(group_id)
-            and not group_id.startswith(_FLOWS)
+            and not is_of_mirror(group_id)
         )
 
 

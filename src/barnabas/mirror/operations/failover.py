@@ -17,6 +17,7 @@ from time import monotonic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
+from barnabas.client.group.progress_groups import FAILOVER_SUFFIX
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import Flow, Names
@@ -72,7 +73,7 @@ class FailoverReport:
 
 def failover_group(flow: Flow) -> str:
     """The group whose committed offsets are where the target ended at the last failover."""
-    return f"{flow.group_id}.failover"
+    return f"{flow.group_id}{FAILOVER_SUFFIX}"
 
 
 async def failover(
