@@ -75,6 +75,22 @@ def test_a_share_group_says_its_lag_itself() -> None:
     assert rates_of(now, now).groups[0].lag == 7
 
 
+def test_positions_of_a_mirror_are_no_lag() -> None:
+    """They are offsets of another cluster, and a mirror reads nothing here."""
+    mirror = group("barnabas-mirror.A->B", topic_00000=3)
+    now = sample(groups=[group("readers", topic_00000=90), mirror])
+    lags, rates = lags_of(now), rates_of(now, now)
+    assert lags == {"readers": {TopicPartition("topic-00000", 0): 10}}
+    assert {row.group_id: row.lag for row in rates.groups} == {
+        "readers": 10,
+        "barnabas-mirror.A->B": None,
+    }
+    assert (topic_rows(now, rates, lags)[0].slowest) == "readers"
+    listed = group_rows(now, rates, lags)
+    found = select_groups(listed, search="", kind="", sort="lag", descending=True)
+    assert [(row.id, row.lag) for row in found] == [("readers", 10), ("barnabas-mirror.A->B", None)]
+
+
 def test_events_say_what_has_changed() -> None:
     before = sample(groups=[group("billing", topic_00000=1)])
     name = TopicPartition("topic-00000", 0)

@@ -31,8 +31,8 @@ from barnabas.client.connect.broker_errors import broker_error
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicMetadata, TopicPartition
 from barnabas.client.connect.connection_pool import Channel
-from barnabas.client.group.progress_groups import has_foreign_offsets
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.coordination.mirror_groups import has_foreign_offsets
 from barnabas.errors import BarnabasError, DataLost, InvalidArgument, UnknownTopic
 from barnabas.mirror.rate_limit import RateLimit
 from barnabas.wire.errors import ErrorCode

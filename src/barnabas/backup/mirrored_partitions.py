@@ -20,8 +20,8 @@ from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import RangeReader, RecordRange, damage_named
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
-from barnabas.client.group.progress_groups import has_foreign_offsets
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
+from barnabas.coordination.mirror_groups import has_foreign_offsets
 from barnabas.mirror.offsets.recent_runs import RecentRuns
 from barnabas.mirror.offsets.translation import Translation
 from barnabas.mirror.positions import SourcePosition, position_of

@@ -15,7 +15,7 @@ from barnabas.backup.restore_plan import RestorePlan
 from barnabas.backup.restored_state import restore_group
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.client.group.progress_groups import MIRROR_PREFIX, has_foreign_offsets
+from barnabas.coordination.mirror_groups import MIRROR_PREFIX, has_foreign_offsets
 from barnabas.mirror.formats.internal_topics import checkpoints_topic
 from barnabas.mirror.positions import text_without_recent
 from barnabas.quantities import counted

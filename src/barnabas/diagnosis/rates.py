@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.diagnosis.sample import GroupSample, Sample
 
 _BYTES_IN = "kafka_server_brokertopicmetrics_bytesin_total"
@@ -42,7 +43,8 @@ class GroupRow(NamedTuple):
     state: str
     members: int
     read_s: float
-    lag: int
+    lag: int | None
+    """None for groups of mirrors, which read nothing here; likewise of a client."""
 
 
 class ClientRow(NamedTuple):
@@ -53,7 +55,7 @@ class ClientRow(NamedTuple):
     group_id: str
     partitions: int
     read_s: float
-    lag: int
+    lag: int | None
 
 
 class SortKey(StrEnum):
@@ -161,8 +163,12 @@ class _Between:
             for (client_id, host), names in assigned.items()
         ]
 
-    def _progress(self, group: GroupSample, names: list[TopicPartition]) -> tuple[float, int]:
+    def _progress(
+        self, group: GroupSample, names: list[TopicPartition]
+    ) -> tuple[float, int | None]:
         """Records read per second, and records left to read."""
+        if is_of_mirror(group.members.group_id):
+            return 0.0, None
         before = self._committed_before.get(group.members.group_id, {})
         read = lag = 0
         for name in names:

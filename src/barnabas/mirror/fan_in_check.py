@@ -8,7 +8,7 @@ that mark provenance may share topics: their records say where they come from.
 from barnabas.client.admin.groups import list_groups
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.group.committed_offsets import fetch_offsets_and_metadata
-from barnabas.client.group.progress_groups import MIRROR_PREFIX
+from barnabas.coordination.mirror_groups import MIRROR_PREFIX
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import Flow, Names
 from barnabas.mirror.names import remote_topic

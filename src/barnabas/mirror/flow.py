@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.security_settings import SecuritySettings, security_settings
-from barnabas.client.group.progress_groups import MIRROR_PREFIX
+from barnabas.coordination.mirror_groups import MIRROR_PREFIX
 from barnabas.errors import InvalidArgument
 
 Start: TypeAlias = Literal["earliest", "latest"]

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.group.progress_groups import MIRROR_PREFIX
 from barnabas.client.rights.check import denial_of
 from barnabas.client.rights.right import ANY, Right, created_topic, group, topic, transactional_id
+from barnabas.coordination.mirror_groups import MIRROR_PREFIX
 from barnabas.mirror.configured_flow import ConfiguredFlow
 from barnabas.mirror.flow import Flow, Names
 from barnabas.mirror.formats.internal_topics import (

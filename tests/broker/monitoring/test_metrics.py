@@ -131,6 +131,20 @@ def test_errors_are_counted_by_api_and_code(node: BrokerProcess, client: RawClie
     assert scrape(node).total(name, error="NONE") == 0
 
 
+def test_positions_of_a_mirror_are_no_lag(node: BrokerProcess, client: RawClient) -> None:
+    """They are offsets of another cluster."""
+    create_topic(client, "mirrored")
+    produced(client, "mirrored", records(10))
+    group = "barnabas-mirror.A->B"
+    find_coordinator(client, group)
+    commit(client, group, "mirrored", 4)
+    labels = {"consumergroup": group, "topic": "mirrored"}
+    found = scrape(node)
+    assert found.value("kafka_consumergroup_current_offset", **labels, partition="0") == 4
+    assert found.value("kafka_consumergroup_lag", **labels, partition="0") is None
+    assert found.value("kafka_consumergroup_lag_sum", **labels) is None
+
+
 def test_lag_of_groups(node: BrokerProcess, client: RawClient) -> None:
     create_topic(client, "lag")
     produced(client, "lag", records(10))

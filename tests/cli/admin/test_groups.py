@@ -290,3 +290,25 @@ def test_a_group_that_records_progress_is_not_deleted_by_accident(
     assert committed(cli, group) == {0: 4}
     cli.ok("groups", "delete", group, "--forget-progress")
     assert group not in {each["group"] for each in cli.json("groups", "list")}
+
+
+def test_positions_of_a_mirror_are_no_lag(cli: Cli, new_topic: NewTopic) -> None:
+    """They are offsets of another cluster: not compared with ends here, and not bounded by them."""
+    topic = new_topic(lines=LINES)
+    group = f"barnabas-mirror.A{topic}->B"
+    reset = ["groups", "reset-offsets", group, "--topic", topic]
+    cli.ok(*reset, "--to-offset", "4000", "--execute")
+    assert committed(cli, group) == {0: 4000}
+    cli.ok(*reset, "--shift-by", "-3996", "--execute")
+    assert committed(cli, group) == {0: 4}
+    assert "--to-offset" in cli.fails(1, *reset, "--to-latest")
+    (described,) = cli.json("groups", "describe", group)
+    assert [(each["end_offset"], each["lag"]) for each in described["offsets"]] == [(None, None)]
+    assert "0 members, recorded by a mirror" in cli.ok("groups", "describe", group)
+    assert cli.json("groups", "lag", group) == [
+        {"group": group, "topic": topic, "behind": None, "lag": None}
+    ]
+    cli.ok("groups", "lag", group)
+    findings = cli.run("cluster", "doctor").stdout.decode()
+    assert group not in findings
+    cli.ok("groups", "delete", group, "--forget-progress")

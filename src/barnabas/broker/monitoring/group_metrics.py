@@ -7,6 +7,7 @@ from itertools import islice
 from barnabas.broker.monitoring.committed_lag import TopicPartition, log_ends
 from barnabas.broker.monitoring.replica_metrics import LEFT_OUT
 from barnabas.broker.node import Node
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.groups.group import Group
 from barnabas.groups.group_type import GroupType
 from barnabas.metrics.exposition import Samples, escaped, gauge
@@ -105,7 +106,7 @@ async def _add(
         samples.of(_OFFSET).append(f"{_OFFSET.name}{shown} {offset}\n")
         offset_by_topic[topic] += offset
         end = ends.get((topic, index))
-        if end is not None:
+        if end is not None and not is_of_mirror(group.group_id):
             lag = max(0, end - offset)  # a follower may be a moment behind
             samples.of(_LAG).append(f"{_LAG.name}{shown} {lag}\n")
             lag_by_topic[topic] += lag

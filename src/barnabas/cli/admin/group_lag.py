@@ -7,16 +7,20 @@ from typing import NamedTuple
 from barnabas.client.admin.group_offsets import describe_offsets
 from barnabas.client.admin.groups import describe_group, list_groups
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.errors import UnknownGroup
 
 
 class TopicLag(NamedTuple):
-    """Of a group in one topic; `behind` counts the partitions that it has not read to their end."""
+    """Of a group in one topic; `behind` counts the partitions that it has not read to their end.
+
+    Both are None for groups of mirrors, which read nothing here.
+    """
 
     group: str
     topic: str
-    behind: int
-    lag: int
+    behind: int | None
+    lag: int | None
 
 
 async def lag_by_topic(cluster: ClusterClient, groups: Sequence[str] | None) -> list[TopicLag]:
@@ -33,7 +37,9 @@ async def lag_by_topic(cluster: ClusterClient, groups: Sequence[str] | None) -> 
         for partition, offset in offsets.items():
             by_topic[partition.topic].append(offset.lag or 0)
         rows += [
-            TopicLag(group_id, topic, sum(map(bool, lags)), sum(lags))
+            TopicLag(group_id, topic, None, None)
+            if is_of_mirror(group_id)
+            else TopicLag(group_id, topic, sum(map(bool, lags)), sum(lags))
             for topic, lags in sorted(by_topic.items())
         ]
     return rows

@@ -61,7 +61,7 @@ def changes(before: Look | None, now: Look) -> list[int | None]:
     lags = {(row.group, row.topic): row.lag for row in before.rows}
     return [
         round((row.lag - lag) / elapsed)
-        if (lag := lags.get((row.group, row.topic))) is not None
+        if row.lag is not None and (lag := lags.get((row.group, row.topic))) is not None
         else None
         for row in now.rows
     ]
@@ -81,7 +81,7 @@ def _print(before: Look | None, now: Look, *, as_json: bool) -> None:
 def _page(before: Look | None, now: Look, width: int, height: int) -> list[str]:
     """The furthest behind first, as many as fit."""
     pairs = zip(now.rows, changes(before, now), strict=True)
-    rows = sorted(((*row, change) for row, change in pairs), key=lambda row: -row[3])
+    rows = sorted(((*row, change) for row, change in pairs), key=lambda row: -(row[3] or 0))
     room = max(1, height - 3)
     lines = table_lines(_COLUMNS, rows[:room])
     left_out = f"  {len(rows) - room} more" if len(rows) > room else ""

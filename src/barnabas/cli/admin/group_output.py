@@ -11,6 +11,7 @@ from barnabas.cli.base.output import Cell, print_line, print_table
 from barnabas.client.admin.descriptions import GroupOffset
 from barnabas.client.admin.group_members import GroupMembers, GroupType, MemberDescription
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.quantities import counted
 
 Offsets = Mapping[TopicPartition, GroupOffset]
@@ -103,7 +104,10 @@ def print_group(group: GroupMembers, offsets: Offsets) -> None:
     lag = sum(each.lag or 0 for each in offsets.values())
     is_share = group.group_type is GroupType.SHARE
     said = [group.state, counted(len(group.members), "member")]
-    said.append(f"backlog {lag}" if is_share else f"lag {lag}")
+    if is_of_mirror(group.group_id):
+        said.append("recorded by a mirror")
+    else:
+        said.append(f"backlog {lag}" if is_share else f"lag {lag}")
     if group.assignor:
         said.append(f"assignor {group.assignor}")
     if group.epoch is not None:

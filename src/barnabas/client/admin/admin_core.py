@@ -64,6 +64,7 @@ from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySetti
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import LATEST
 from barnabas.client.offsets.offset_spec import offsets_at
+from barnabas.coordination.mirror_groups import has_foreign_offsets
 from barnabas.errors import (
     InvalidArgument,
     OffsetOutOfRange,
@@ -254,7 +255,7 @@ class AdminCore:
         check_at_least(0, **{f"the offset of {each}": offset for each, offset in offsets.items()})
         ends = await offsets_at(cluster, offsets, LATEST)
         for each, end in ends.items():
-            if offsets[each] > end:
+            if offsets[each] > end and not has_foreign_offsets(group_id):
                 raise OffsetOutOfRange(
                     ErrorCode.OFFSET_OUT_OF_RANGE,
                     f"partition {each}: its log ends at {end}, so nothing can be read from offset "

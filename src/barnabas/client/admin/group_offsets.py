@@ -22,6 +22,7 @@ from barnabas.client.group.committed_offsets import (
     fetch_committed_of_groups,
 )
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.errors import BarnabasError, UnknownGroup
 
 _AT_ONCE = 100
@@ -36,7 +37,8 @@ async def describe_offsets(
     """All partitions of the topics that a group has committed or reads.
 
     Those without a commit are included: all their records are lag. So are partitions that no
-    longer exist, or have no leader; their ends are not known.
+    longer exist, or have no leader; their ends are not known. Nor are there ends to compare with
+    where a mirror has committed: its offsets are those of another cluster.
     """
     is_share = group.group_type is GroupType.SHARE
     shared = await share_group_offsets(cluster, group.group_id) if is_share else {}
@@ -53,7 +55,12 @@ async def describe_offsets(
         for each in topic.partitions
     }
     bounds = await beginning_and_end(
-        cluster, [each for each, leader in leaders.items() if leader != NO_LEADER]
+        cluster,
+        [
+            each
+            for each, leader in leaders.items()
+            if leader != NO_LEADER and not is_of_mirror(group.group_id)
+        ],
     )
     in_flight = await share_in_flight(
         cluster, group.group_id, {each: leaders[each] for each in shared if each in bounds}

@@ -9,6 +9,7 @@ from barnabas.client.admin.groups import describe_group
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.offsets.list_offsets import NOT_FOUND, beginning_and_end, list_offsets
+from barnabas.coordination.mirror_groups import has_foreign_offsets
 from barnabas.errors import GroupNotEmpty, InvalidArgument, UnknownGroup
 from barnabas.wire.errors import ErrorCode
 
@@ -48,8 +49,15 @@ async def plan_reset(
 ) -> list[Move]:
     """What a reset of these partitions, or of all that the group has committed, would do.
 
-    Offsets outside a log become its beginning or its end.
+    Offsets outside a log become its beginning or its end. The position of a mirror is an offset of
+    another cluster, so it can be any number, and no place in this cluster's log.
     """
+    is_foreign = has_foreign_offsets(group_id)
+    if is_foreign and target.kind not in (ResetKind.OFFSET, ResetKind.SHIFT):
+        raise InvalidArgument(
+            f"group {group_id} has positions of a mirror in its source, and this is the other "
+            "cluster: give an offset of the source's partition with --to-offset, or --shift-by"
+        )
     committed = await group_offsets(cluster, group_id)
     if partitions is None:
         if not committed:
@@ -57,10 +65,12 @@ async def plan_reset(
         partitions = sorted(committed)
     bounds = await beginning_and_end(cluster, list(partitions))
     wanted = await _wanted(cluster, partitions, target, committed, bounds)
-    return [
-        Move(each, committed.get(each), min(max(wanted[each], bounds[each][0]), bounds[each][1]))
-        for each in partitions
-    ]
+
+    def within(each: TopicPartition) -> int:
+        first, end = bounds[each]
+        return max(0, wanted[each]) if is_foreign else min(max(wanted[each], first), end)
+
+    return [Move(each, committed.get(each), within(each)) for each in partitions]
 
 
 async def apply_reset(cluster: ClusterClient, group_id: str, plan: Sequence[Move]) -> None:

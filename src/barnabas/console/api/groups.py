@@ -29,6 +29,7 @@ from barnabas.console.api.parameters import (
 from barnabas.console.endpoint import Call, Endpoint, Parameter
 from barnabas.console.messages.ranges import RangeReader
 from barnabas.console.watch.group_rows import SORT_KEYS, select
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.errors import BarnabasError
 
 GROUP = Parameter("id", "string", "Id of the group.", required=True)
@@ -78,7 +79,9 @@ async def show_group(call: Call) -> dict[str, Any]:
     await call.cluster.watch.look()
     now_ms = int(time() * 1000)
     lags = {name: _lag(each) for name, each in offsets.items()}
-    lag = sum(each for each in lags.values() if each is not None)
+    lag: int | None = sum(each for each in lags.values() if each is not None)
+    if is_of_mirror(group_id):
+        lag = None
     return {
         "id": group_id,
         "type": group.group_type.value or "unknown",
@@ -98,6 +101,7 @@ async def show_group(call: Call) -> dict[str, Any]:
             for each in group.members
         ],
         "lag": lag,
+        "records_progress": purpose_of(group_id),
         "uncommitted": sum(each.lag or 0 for name, each in offsets.items() if lags[name] is None),
         "behind_ms": max(behind.values(), default=None),
         "partitions": [
@@ -121,7 +125,7 @@ async def show_group(call: Call) -> dict[str, Any]:
             }
             for name, each in offsets.items()
         ],
-        "history": [*history.of_group(group_id), (now_ms, lag)],
+        "history": [] if lag is None else [*history.of_group(group_id), (now_ms, lag)],
         "partition_history": {
             str(name): [*points, (now_ms, lags[name] or 0)]
             for name, points in history.of_partitions(group_id, offsets).items()

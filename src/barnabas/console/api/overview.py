@@ -31,12 +31,12 @@ async def overview(call: Call) -> dict[str, Any]:
             "records": sum(row.records or 0 for row in rows),
             "size": sum(row.size for row in rows),
             "groups": len(groups),
-            "lag": sum(row.lag for row in groups),
+            "lag": sum(row.lag or 0 for row in groups),
         },
         "series": [list(each) for each in watch.throughput if each.at_ms > since],
         "slowest": [
             {"id": row.id, "lag": row.lag, "state": row.state}
-            for row in sorted(groups, key=lambda row: -row.lag)[:5]
+            for row in sorted(groups, key=lambda row: -(row.lag or 0))[:5]
             if row.lag
         ],
         "busiest": [

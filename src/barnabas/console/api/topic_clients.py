@@ -6,17 +6,18 @@ from barnabas.client.admin.active_producers import ActiveProducer, describe_prod
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
 from barnabas.console.api.parameters import TOPIC
 from barnabas.console.endpoint import Call, Endpoint
+from barnabas.coordination.mirror_groups import is_of_mirror
 
 _MAX_WRITERS = 200
 
 
 async def topic_readers(call: Call) -> dict[str, Any]:
-    """Groups that have committed offsets in the topic."""
+    """Groups that have committed offsets in the topic, but mirrors, which write it."""
     topic = call.text("topic")
     looked = await call.cluster.watch.look()
     readers = []
     for row in [] if looked is None else looked.groups:
-        if topic not in row.topics:
+        if topic not in row.topics or is_of_mirror(row.id):
             continue
         assert looked is not None
         lags = looked.lags.get(row.id, {})

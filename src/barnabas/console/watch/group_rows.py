@@ -9,14 +9,14 @@ from barnabas.diagnosis.sample import Sample
 
 
 class GroupRow(NamedTuple):
-    """A group as a list shows it."""
+    """A group as a list shows it. `lag` is None if it has none, as those of mirrors."""
 
     id: str
     type: str
     state: str
     topics: list[str]
     read_s: float
-    lag: int
+    lag: int | None
 
 
 SORT_KEYS = ("id", "type", "state", "read_s", "lag")
@@ -34,10 +34,14 @@ def group_rows(
             each.members.state,
             sorted({name.topic for name in each.committed}),
             read.get(each.members.group_id, 0.0),
-            sum(lags.get(each.members.group_id, {}).values()),
+            _lag(lags.get(each.members.group_id)),
         )
         for each in sample.groups
     )
+
+
+def _lag(by_partition: Mapping[TopicPartition, int] | None) -> int | None:
+    return None if by_partition is None else sum(by_partition.values())
 
 
 def select(
@@ -51,4 +55,9 @@ def select(
         if (not kind or each.type == kind)
         and all(any(word in name.lower() for name in (each.id, *each.topics)) for word in words)
     ]
-    return sorted(found, key=lambda row: getattr(row, sort), reverse=descending)
+
+    def value(row: GroupRow) -> float | str | list[str]:
+        known: float | str | list[str] | None = getattr(row, sort)
+        return -1 if known is None else known
+
+    return sorted(found, key=value, reverse=descending)

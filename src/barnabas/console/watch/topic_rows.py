@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.diagnosis.rates import Rates
 from barnabas.diagnosis.sample import Sample
 
@@ -32,9 +33,11 @@ SORT_KEYS = ("name", "partitions", "records_s", "bytes_in_s", "size", "lag", "re
 
 
 def lags_of(sample: Sample) -> dict[str, dict[TopicPartition, int]]:
-    """The lag of each group in each partition that it has committed."""
+    """The lag of each group in each partition that it has committed. Mirrors have none."""
     lags: dict[str, dict[TopicPartition, int]] = {}
     for each in sample.groups:
+        if is_of_mirror(each.members.group_id):
+            continue
         if each.told_lags is not None:
             lags[each.members.group_id] = dict(each.told_lags)
             continue

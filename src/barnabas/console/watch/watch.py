@@ -18,6 +18,7 @@ from barnabas.console.watch.group_rows import GroupRow, group_rows
 from barnabas.console.watch.history import POINTS, LagHistory, Throughput
 from barnabas.console.watch.pipelines import PipelineWatch
 from barnabas.console.watch.topic_rows import TopicRow, lags_of, topic_rows
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.diagnosis.collect.snapshot import take_snapshot
 from barnabas.diagnosis.examine import examine
 from barnabas.diagnosis.facts import Facts, Limits
@@ -93,9 +94,13 @@ class Watch:
 
     @property
     def groups_of_readers(self) -> list[GroupRow]:
-        """All groups but those in which pipelines keep track of dead letters."""
+        """All groups but those in which mirrors record positions, and pipelines dead letters."""
         groups = [] if self.last is None else self.last.groups
-        return [each for each in groups if not self.pipelines.is_bookkeeping(each.id)]
+        return [
+            each
+            for each in groups
+            if not is_of_mirror(each.id) and not self.pipelines.is_bookkeeping(each.id)
+        ]
 
     def changed(self) -> None:
         """Take the next sample at once: something was changed from here."""
@@ -128,7 +133,7 @@ class Watch:
         if before is not sample and self.events.compare(at_ms, before, sample):
             self._examine_now.set()
         self.last = looked
-        lag = sum(row.lag for row in self.groups_of_readers)
+        lag = sum(row.lag or 0 for row in self.groups_of_readers)
         self.throughput.append(_throughput(at_ms, self.last, before, lag))
         if sample.ends:
             self.lags.add(at_ms, lags)

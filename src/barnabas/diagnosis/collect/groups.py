@@ -10,6 +10,7 @@ from barnabas.client.admin.share_groups import share_group_offsets
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER, PartitionMetadata, TopicPartition
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.diagnosis.facts import GroupFacts
 from barnabas.errors import BarnabasError
 
@@ -27,11 +28,17 @@ async def group_facts(
         return []
     led = [name for name, each in partitions.items() if each.leader != NO_LEADER]
     bounds = await beginning_and_end(cluster, led)
-    others = [each for each in listings if each.group_type is not GroupType.SHARE]
+    others = [
+        each
+        for each in listings
+        if each.group_type is not GroupType.SHARE and not is_of_mirror(each.group_id)
+    ]
     committed = await committed_of_groups(cluster, others)
     at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(listing: GroupListing) -> GroupFacts:
+        if is_of_mirror(listing.group_id):
+            return GroupFacts(listing.group_id, listing.state, None, {})
         if listing.group_id in committed:
             offsets = committed[listing.group_id]
             return of_committed(listing.group_id, listing.state, offsets, bounds)

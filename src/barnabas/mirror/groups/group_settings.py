@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from barnabas.client.group.progress_groups import is_of_mirror
+from barnabas.coordination.mirror_groups import is_of_mirror
 from barnabas.errors import InvalidArgument
 
 DEFAULT_EXCLUDED_GROUPS = ("console-consumer-.*", "connect-.*", "__.*")

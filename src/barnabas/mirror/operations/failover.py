@@ -17,8 +17,8 @@ from time import monotonic
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import commit_offsets, fetch_committed
-from barnabas.client.group.progress_groups import FAILOVER_SUFFIX
 from barnabas.client.offsets.list_offsets import LATEST, list_offsets
+from barnabas.coordination.mirror_groups import FAILOVER_SUFFIX
 from barnabas.errors import InvalidArgument
 from barnabas.mirror.flow import Flow, Names
 from barnabas.mirror.formats.checkpoint import CheckpointRecord

@@ -66,7 +66,7 @@ def _tables(rates: Rates) -> list[tuple[Row, list[Row]]]:
                     row.state,
                     str(row.members),
                     _number(row.read_s),
-                    f"{row.lag:,}",
+                    "-" if row.lag is None else f"{row.lag:,}",
                 )
                 for row in rates.groups
             ],
@@ -80,7 +80,7 @@ def _tables(rates: Rates) -> list[tuple[Row, list[Row]]]:
                     _name(row.group_id),
                     str(row.partitions),
                     _number(row.read_s),
-                    f"{row.lag:,}",
+                    "-" if row.lag is None else f"{row.lag:,}",
                 )
                 for row in rates.clients
             ],

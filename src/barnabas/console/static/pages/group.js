@@ -36,6 +36,7 @@ export function Group({ id }) {
   return html`${head}<${ErrorBox} error=${error} />
     <dl class="facts small"><${Fact} name="Lag">${count(data.lag)}<//>${data.uncommitted ? html`<${Fact} name="Not committed" title="Records of partitions in which the group has committed nothing yet">${count(data.uncommitted)}<//>` : null}<${Fact} name="Behind" title="How long ago the next record to read was written">${data.lag === 0 && !data.uncommitted ? "nothing" : duration(data.behind_ms)}<//>
       <${Fact} name="Members">${count(data.members.length)}<//><${Fact} name="Partitions">${count(data.partitions.length)}<//><${Fact} name="Assignor">${data.assignor || "–"}<//></dl>
+    ${data.records_progress ? html`<p class="muted">Not a group of consumers: ${data.records_progress}.</p>` : null}
     ${data.history.length > 1 ? html`<section class="plots one"><${Plot} title="Lag" times=${data.history.map((p) => p[0])} format=${compact} series=${[["records", "--warning", data.history.map((p) => p[1])]]} /></section>` : null}
     <${Tabs} tabs=${tabs} current=${tab} />
     ${
