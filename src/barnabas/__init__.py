@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from barnabas import aio, errors, formats, tracing
+    from barnabas import aio, errors, formats, schemas, tracing
     from barnabas.app.app import App
     from barnabas.app.dependencies import Depends
     from barnabas.app.outgoing import Outgoing
@@ -55,6 +55,7 @@ __all__ = [
     "aio",
     "errors",
     "formats",
+    "schemas",
     "tracing",
 ]
 
@@ -88,7 +89,7 @@ _HOMES = {
 }
 """Where public names live. They are imported when they are first used: a broker needs none."""
 
-_MODULES = ("aio", "errors", "formats", "tracing")
+_MODULES = ("aio", "errors", "formats", "schemas", "tracing")
 
 if not TYPE_CHECKING:  # a type checker shall know the names above, and no others
 

@@ -45,6 +45,7 @@ __all__ = [
     "ProtocolMismatch",
     "RecordTooLarge",
     "RefusedAsTooLarge",
+    "RegistryUnreachable",
     "RequestTimedOut",
     "RetryAfter",
     "SignInFailed",
@@ -300,6 +301,12 @@ class ValidationFailed(BarnabasError, ValueError):
         inner = self.field
         joint = "" if not inner or inner.startswith("[") else "."
         return ValidationFailed(f"{outer}{joint}{inner}", self.problem)
+
+
+class RegistryUnreachable(BarnabasError):
+    """The schema registry does not answer."""
+
+    retriable = True
 
 
 class HandlerFailed(BarnabasError):

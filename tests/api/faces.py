@@ -10,12 +10,17 @@ import barnabas.aio
 
 
 class Face(Protocol):
+    def producer(self, *args: Any, **settings: Any) -> Any: ...
+
     def consumer(self, *args: Any, **settings: Any) -> Any: ...
 
     def queue(self, *args: Any, **settings: Any) -> Any: ...
 
 
 class Blocking:
+    def producer(self, *args: Any, **settings: Any) -> barnabas.Producer:
+        return barnabas.Producer(*args, **settings)
+
     def consumer(self, *args: Any, **settings: Any) -> barnabas.Consumer:
         return barnabas.Consumer(*args, **settings)
 
@@ -64,6 +69,9 @@ class Waited:
 class Asyncio:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+
+    def producer(self, *args: Any, **settings: Any) -> Waited:
+        return Waited(barnabas.aio.Producer(*args, **settings), self._loop)
 
     def consumer(self, *args: Any, **settings: Any) -> Waited:
         return Waited(barnabas.aio.Consumer(*args, **settings), self._loop)

@@ -124,8 +124,8 @@ def test_others_plug_in() -> None:
 
 
 def test_what_is_no_format_is_refused_at_once() -> None:
-    with pytest.raises(InvalidArgument, match=r"value_format='avro' is unknown: it is one of"):
-        format_of("avro", "value_format")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=r"value_format='yaml' is unknown: it is one of"):
+        format_of("yaml", "value_format")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="value_format has to be a name, or an object"):
         format_of(3, "value_format")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="value_format has to be a name, or an object"):

@@ -15,7 +15,7 @@ import pydantic
 import barnabas
 from barnabas.app.documentation.asyncapi import asyncapi_of
 from barnabas.app.documentation.page import page_of
-from barnabas.app.documentation.schemas import Schemas
+from barnabas.schemas.models.json_types import JsonTypes
 from tests.support import fork_server
 
 
@@ -147,7 +147,7 @@ def test_handlers_topics_and_types_are_in_the_document() -> None:
 
 
 def test_types_of_all_kinds_have_a_schema() -> None:
-    schemas = Schemas()
+    schemas = JsonTypes("#/components/schemas/")
     assert schemas.of(Order) == {"$ref": "#/components/schemas/Order"}
     order = schemas.named["Order"]
     assert order["description"] == "An <order> of a customer."

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from barnabas.console.schemas.decoding import _plain
-from barnabas.console.schemas.reader import reader_of
-from barnabas.console.schemas.registry import RegisteredSchema
-from barnabas.console.schemas.wire_format import index_bytes, message_indexes
-from barnabas.console.schemas.writer import messages_of, writer_of
 from barnabas.errors import ValidationFailed
+from barnabas.formats.registered.reader import reader_of
+from barnabas.formats.registered.schema import RegisteredSchema
+from barnabas.formats.registered.wire_format import index_bytes, message_indexes
+from barnabas.formats.registered.writer import messages_of, writer_of
 from tests.console.test_schemas import payment_file
 
 PLACE = {

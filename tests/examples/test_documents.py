@@ -1,5 +1,6 @@
 """What the README, the docs and the handlers say is true: snippets and versions."""
 
+from dataclasses import replace
 from inspect import getmodule
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from barnabas.broker.handlers.produce import FIRST_VERSION
 from barnabas.broker.routes import routes
 from tests.conftest import MakeBroker
 from tests.examples.documents import ROOT, Step, run, steps, tools
+from tests.registry.registry_process import registries
 from tests.support.machine import find_tool, missing
 from tests.support.supervised import Supervised
 
@@ -58,9 +60,9 @@ OF_SPARK = [  # see tests/spark
         "connect.md",
     )
 ]
-OF_BROKERS = [
-    document for document in DOCS if document not in (*OF_CLUSTERS, *OF_SPARK) and steps(document)
-]
+OF_SCHEMAS = ROOT / "docs" / "schemas.md"
+_ELSEWHERE = (*OF_CLUSTERS, *OF_SPARK, OF_SCHEMAS)
+OF_BROKERS = [document for document in DOCS if document not in _ELSEWHERE and steps(document)]
 
 
 @pytest.mark.parametrize("document", OF_CLUSTERS, ids=lambda path: path.name)
@@ -93,6 +95,18 @@ def test_every_snippet_runs(document: Path, make_broker: MakeBroker, tmp_path: P
             run(step, broker.bootstrap, work)
     if lacking:
         pytest.skip(f"ran all but a part: {', '.join(map(missing, sorted(lacking)))}")
+
+
+def test_every_snippet_about_schemas_runs_with_a_registry(
+    make_broker: MakeBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = make_broker()
+    with registries(tmp_path, broker.bootstrap) as make:
+        url = make().url
+        monkeypatch.setenv("BARNABAS_REGISTRY", url)
+        for step in steps(OF_SCHEMAS):
+            source = step.source.replace("http://localhost:8081", url)
+            run(replace(step, source=source), broker.bootstrap, tmp_path)
 
 
 def test_a_snippet_that_fails_or_prints_something_else_is_noticed(tmp_path: Path) -> None:

@@ -26,11 +26,13 @@ from barnabas.client.consumer.rebalancer import PartitionChange, RebalanceEvent
 from barnabas.client.consumer.streams import By, StreamQueue, Streams
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.errors import ClientClosed, InvalidArgument
-from barnabas.formats import Format, FormatName, choose
+from barnabas.formats import Format, FormatName, SchemaNotLoadedError, choose, registry_of
 from barnabas.records.message import K, Message, V
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from barnabas.formats import Registry
 
 _GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
@@ -78,6 +80,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         topics: str | Iterable[str] = (),
         *,
         value: type[V] | Format[V],
+        value_format: FormatName = "bytes",
         **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
@@ -88,6 +91,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         topics: str | Iterable[str] = (),
         *,
         key: type[K] | Format[K],
+        key_format: FormatName = "bytes",
         **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
@@ -99,6 +103,8 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         *,
         key: type[K] | Format[K],
         value: type[V] | Format[V],
+        key_format: FormatName = "bytes",
+        value_format: FormatName = "bytes",
         **options: Unpack[ConsumerOptions],
     ) -> None: ...
 
@@ -142,6 +148,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         value: type[V] | Format[V] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
+        registry: "str | Registry | None" = None,
         max_wait_ms: int = 500,
         min_bytes: int = 1,
         max_bytes: int = 50 * 1024 * 1024,
@@ -177,6 +184,8 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
           msgspec struct, a TypedDict, a protobuf class, `str`. A record that does not match raises
           `UndecodableRecord`, with the field; see `barnabas.formats`.
         - `key_format`, `value_format`: a named format instead, or a custom `Format` object.
+        - `registry`: the URL of a schema registry, or a `barnabas.formats.Registry` with options,
+          for the formats "avro", "json-schema" and "protobuf", also with a type.
         - `max_wait_ms`, `min_bytes`: a broker answers a fetch once it has this many bytes, or after
           this time. `max_bytes`, `partition_max_bytes`: maximum size of the response.
         - `close_timeout_s`: how long closing retries the last commit if no broker answers. Then it
@@ -187,6 +196,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         A consumer does not create topics. It waits for missing topics, logs their names after three
         seconds, and reads them from the beginning.
         """
+        known = registry_of(registry, key_format, value_format)
         core = core_of(
             bootstrap_servers,
             topics,
@@ -204,8 +214,8 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
             rebalance_timeout_ms=rebalance_timeout_ms,
             max_poll_interval_ms=max_poll_interval_ms,
             assignors=assignors,
-            key_format=choose(key, key_format, "key"),
-            value_format=choose(value, value_format, "value"),
+            key_format=choose(key, key_format, "key", known),
+            value_format=choose(value, value_format, "value", known),
             tuning=FetchTuning(max_wait_ms, min_bytes, max_bytes, partition_max_bytes, client_rack),
             close_timeout_s=close_timeout_s,
             client_id=client_id,
@@ -256,7 +266,7 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
                 yield message
             delivery_queue.settle()
             await self._breathe()
-            while not delivery_queue.refill():
+            while not await self._refill(delivery_queue):
                 try:
                     await self._wait_for_messages(None)
                 except ClientClosed:
@@ -273,12 +283,12 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         delivery_queue = self._begin_reading()
         delivery_queue.settle()
         await self._breathe()
-        messages = delivery_queue.take(max_records)
+        messages = await self._take(delivery_queue, max_records)
         deadline = monotonic() + timeout_s
         while not messages:
             left_s = max(0.0, deadline - monotonic())
             await self._wait_for_messages(left_s)
-            messages = delivery_queue.take(max_records)
+            messages = await self._take(delivery_queue, max_records)
             if not left_s:
                 break
         return messages
@@ -339,9 +349,26 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
                 await self._tell(event)
 
         return [
-            Stream(streams, stream_queue, wait_for_messages)
+            Stream(streams, stream_queue, wait_for_messages, self._run)
             for stream_queue in streams.stream_queues
         ]
+
+    async def _refill(self, delivery_queue: DeliveryQueue) -> bool:
+        """A schema that is not known yet is asked for."""
+        while True:
+            try:
+                return delivery_queue.refill()
+            except SchemaNotLoadedError as needed:
+                await self._run(needed.load)
+
+    async def _take(
+        self, delivery_queue: DeliveryQueue, max_records: int | None
+    ) -> list[Message[K, V]]:
+        while True:
+            try:
+                return delivery_queue.take(max_records)
+            except SchemaNotLoadedError as needed:
+                await self._run(needed.load)
 
     def _begin_reading(self) -> DeliveryQueue:
         self._registration.check()

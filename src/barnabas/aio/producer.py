@@ -24,7 +24,8 @@ from barnabas.client.producer.producer_options import (
 from barnabas.client.producer.record_producer import Partitioner, RecordProducer
 from barnabas.client.producer.sent_record import Sent
 from barnabas.client.producer.topic_routes import decline
-from barnabas.formats import Format, FormatName, choose, encoder
+from barnabas.formats import Format, FormatName, SchemaNotLoadedError, choose, encoder, registry_of
+from barnabas.formats.registered.by_topic import TopicEncoders, is_by_topic, topic_encoders
 from barnabas.records.message import K, V
 from barnabas.records.murmur2 import partition_for_key
 from barnabas.records.record import Header
@@ -32,6 +33,7 @@ from barnabas.tracing import is_tracing, with_trace
 
 if TYPE_CHECKING:
     from barnabas.aio.consumer import Consumer
+    from barnabas.formats import Registry
 
 _GOODBYE_S = 5.0  # for closing after an interrupt or a cancellation
 
@@ -59,6 +61,7 @@ class Producer(Client, Generic[K, V]):
         bootstrap_servers: BootstrapServers = "localhost:9092",
         *,
         value: type[V] | Format[V],
+        value_format: FormatName = "bytes",
         **options: Unpack[ProducerOptions],
     ) -> None: ...
 
@@ -68,6 +71,7 @@ class Producer(Client, Generic[K, V]):
         bootstrap_servers: BootstrapServers = "localhost:9092",
         *,
         key: type[K] | Format[K],
+        key_format: FormatName = "bytes",
         **options: Unpack[ProducerOptions],
     ) -> None: ...
 
@@ -78,6 +82,8 @@ class Producer(Client, Generic[K, V]):
         *,
         key: type[K] | Format[K],
         value: type[V] | Format[V],
+        key_format: FormatName = "bytes",
+        value_format: FormatName = "bytes",
         **options: Unpack[ProducerOptions],
     ) -> None: ...
 
@@ -113,6 +119,7 @@ class Producer(Client, Generic[K, V]):
         value: type[V] | Format[V] | None = None,
         key_format: FormatName | Format = "bytes",
         value_format: FormatName | Format = "bytes",
+        registry: "str | Registry | None" = None,
         auto_create: bool = True,
         client_id: str = "barnabas",
         security: Mapping[str, SecurityValue] | None = None,
@@ -140,13 +147,18 @@ class Producer(Client, Generic[K, V]):
         - `key`, `value`: their types, such as `value=Order`, which determine the encoding; see
           `barnabas.formats`.
         - `key_format`, `value_format`: a named format instead, or a custom `Format` object.
+        - `registry`: the URL of a schema registry, or a `barnabas.formats.Registry` with options,
+          for the formats "avro", "json-schema" and "protobuf", also with a type.
         - `auto_create`: allow brokers to create a missing topic.
         - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
         """
         self._is_traced = is_tracing()
-        self._encode_key = _encoder(key, key_format, "key")
-        self._encode_value = _encoder(value, value_format, "value")
+        known = registry_of(registry, key_format, value_format)
+        chosen = choose(key, key_format, "key", known), choose(value, value_format, "value", known)
+        self._encode_key = _encoder(chosen[0], key, "key")
+        self._encode_value = _encoder(chosen[1], value, "value")
+        self._by_topic = topic_encoders(*chosen)
         cluster = ClusterClient(
             bootstrap_servers,
             client_id=client_id,
@@ -196,6 +208,8 @@ class Producer(Client, Generic[K, V]):
         """
         data: Any = value if self._encode_value is None else self._encode_value(value)
         name: Any = key if self._encode_key is None else self._encode_key(key)
+        if self._by_topic is not None:
+            name, data = await self._encoded(self._by_topic, topic, name, data)
         if self._is_traced:
             headers = with_trace(headers)
         # Most records find an open batch with room. All others, and the unusual, are declined.
@@ -220,6 +234,16 @@ class Producer(Client, Generic[K, V]):
         return await self._wait(
             self._core.send(topic, data, name, headers, partition, timestamp_ms)
         )
+
+    async def _encoded(
+        self, encoders: TopicEncoders, topic: str, key: Any, value: Any
+    ) -> tuple[Any, Any]:
+        """A schema that is not known yet is asked for."""
+        while True:
+            try:
+                return encoders.encode(topic, key, value)
+            except SchemaNotLoadedError as needed:
+                await self._run(needed.load)
 
     async def send_table(self, table: Any, *, topic: str | None = None) -> int:
         """Queue all rows of an Arrow table as records, and return their number.
@@ -314,10 +338,9 @@ class Producer(Client, Generic[K, V]):
 
 
 def _encoder(
-    kind: object, name: FormatName | Format, argument: str
+    chosen: FormatName | Format, kind: object, argument: str
 ) -> Callable[[Any], bytes | None] | None:
-    """None stands for bytes as they are."""
-    chosen = choose(kind, name, argument)
-    if chosen == "bytes":
+    """None stands for bytes as they are, and for what each topic has another schema for."""
+    if chosen == "bytes" or is_by_topic(chosen):
         return None
     return encoder(chosen, argument if kind is not None else f"{argument}_format")

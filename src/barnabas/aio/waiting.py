@@ -48,6 +48,10 @@ class Client:
         called = callback(argument)
         return await called if isinstance(called, Awaitable) else called
 
+    async def _run(self, function: Callable[[], object]) -> None:
+        """Call a function that blocks, in another thread."""
+        await asyncio.to_thread(function)
+
     async def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
         if self._registration.closed and self._registration.close().is_set:

@@ -28,7 +28,13 @@ a type; `optional(Order)` accepts it. Any object with the two methods of `Format
     conversion   JSON to dataclasses and TypedDicts, and back
     libraries    pydantic, msgspec and protobuf, imported when a type of theirs is used
     avro         Avro records, with fastavro
+    registered   formats whose schemas a registry has
+
+With a schema registry, `value_format="avro"`, `"json-schema"` or `"protobuf"` with `registry=` is
+for producers, consumers and applications; `Registry` has its options.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from barnabas.formats.avro import avro
 from barnabas.formats.named import (
@@ -42,7 +48,12 @@ from barnabas.formats.named import (
     encoder,
     format_of,
 )
+from barnabas.formats.registered.choice import registry_of
+from barnabas.formats.registered.not_loaded import SchemaNotLoadedError
 from barnabas.formats.typed import choose, of, optional
+
+if TYPE_CHECKING:
+    from barnabas.formats.registered.registry import Registry
 
 __all__ = [
     "BYTES",
@@ -51,6 +62,8 @@ __all__ = [
     "STR",
     "Format",
     "FormatName",
+    "Registry",
+    "SchemaNotLoadedError",
     "avro",
     "choose",
     "decoder",
@@ -58,4 +71,14 @@ __all__ = [
     "format_of",
     "of",
     "optional",
+    "registry_of",
 ]
+
+if not TYPE_CHECKING:  # loaded by those who use it: it needs an HTTP client
+
+    def __getattr__(name: str) -> Any:
+        if name != "Registry":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from barnabas.formats.registered.registry import Registry
+
+        return Registry

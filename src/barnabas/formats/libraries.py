@@ -28,6 +28,25 @@ def library_codec(kind: type) -> Codec | None:
     return None
 
 
+def python_reader(kind: Any) -> Callable[[Any], Any] | None:
+    """Converts what Avro gives, dates among it, to a model; None if it is of no library."""
+    if not isinstance(kind, type):
+        return None
+    if "pydantic" in sys.modules and hasattr(kind, "__pydantic_validator__"):
+        return _from_python(kind)
+    msgspec = sys.modules.get("msgspec")
+    if msgspec is None or not issubclass(kind, msgspec.Struct):
+        return None
+
+    def convert(value: Any) -> Any:
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            raise _msgspec_failed(error) from None
+
+    return convert
+
+
 def check_kind(kind: type) -> Callable[[Any], None]:
     """Raises TypeError for what is not of this class."""
 
@@ -52,14 +71,31 @@ def _pydantic(kind: type) -> Codec:
         try:
             return validate(data)
         except ValidationError as error:
-            first, *others = error.errors(include_url=False, include_context=False)
-            field = "".join(
-                f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]
-            ).lstrip(".")
-            more = f" (and {len(others)} more)" if others else ""
-            raise ValidationFailed(field, f"{first['msg']}{more}") from error
+            raise _pydantic_failed(error) from error
 
     return encode, decode
+
+
+def _from_python(kind: type) -> Callable[[Any], Any]:
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    validate = adapter.validate_python
+
+    def convert(value: Any) -> Any:
+        try:
+            return validate(value)
+        except ValidationError as error:
+            raise _pydantic_failed(error) from error
+
+    return convert
+
+
+def _pydantic_failed(error: Any) -> ValidationFailed:
+    first, *others = error.errors(include_url=False, include_context=False)
+    field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+    more = f" (and {len(others)} more)" if others else ""
+    return ValidationFailed(field.lstrip("."), f"{first['msg']}{more}")
 
 
 def _msgspec(kind: type) -> Codec:
@@ -77,12 +113,14 @@ def _msgspec(kind: type) -> Codec:
         try:
             return parse(data)
         except msgspec.DecodeError as error:
-            problem, _, where = str(error).partition(" - at ")
-            raise ValidationFailed(
-                where.strip("`").removeprefix("$").lstrip("."), problem
-            ) from None
+            raise _msgspec_failed(error) from None
 
     return encode, decode
+
+
+def _msgspec_failed(error: Exception) -> ValidationFailed:
+    problem, _, where = str(error).partition(" - at ")
+    return ValidationFailed(where.strip("`").removeprefix("$").lstrip("."), problem)
 
 
 def _protobuf(kind: Any) -> Codec:

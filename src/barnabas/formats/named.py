@@ -29,7 +29,9 @@ else:  # defaults of type variables are known to type checkers, and to Python fr
 
     T = TypeVar("T")
 
-FormatName: TypeAlias = Literal["bytes", "str", "int", "json"]
+FormatName: TypeAlias = Literal["bytes", "str", "int", "json", "avro", "json-schema", "protobuf"]
+REGISTERED = ("avro", "json-schema", "protobuf")
+"""Names of formats whose schemas a registry has."""
 
 _INT_BYTES = 8
 
@@ -136,8 +138,13 @@ _NAMED: dict[str, Format] = {"bytes": BYTES, "str": STR, "int": INT, "json": JSO
 def format_of(choice: FormatName | Format, argument: str) -> Format:
     """The format that an argument such as "value_format" stands for."""
     if isinstance(choice, str):
+        if choice in REGISTERED:
+            raise InvalidArgument(
+                f'{argument}="{choice}" is for Producer and Consumer, with the URL of a '
+                'schema registry: registry="http://localhost:8081"'
+            )
         if choice not in _NAMED:
-            known = ", ".join(f'"{name}"' for name in _NAMED)
+            known = ", ".join(f'"{name}"' for name in (*_NAMED, *REGISTERED))
             raise InvalidArgument(
                 f"{argument}={choice!r} is unknown: it is one of {known}, or an object with "
                 "encode and decode"

@@ -5,13 +5,16 @@ nothing where it is not used.
 """
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, get_origin
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_origin
 
 from barnabas.errors import InvalidArgument
 from barnabas.formats.avro import avro_format, avro_schema_of
 from barnabas.formats.conversion import json_codec
 from barnabas.formats.libraries import library_codec
-from barnabas.formats.named import BYTES, INT, STR, Format, FormatName
+from barnabas.formats.named import BYTES, INT, REGISTERED, STR, Format, FormatName
+
+if TYPE_CHECKING:
+    from barnabas.formats.registered.registry import Registry
 
 T = TypeVar("T")
 
@@ -53,8 +56,15 @@ def optional(kind: type[T] | Format[T]) -> Format[T | None]:
     )
 
 
-def choose(kind: object, name: FormatName | Format, argument: str) -> FormatName | Format:
+def choose(
+    kind: object,
+    name: FormatName | Format,
+    argument: str,
+    registry: "Registry | None" = None,
+) -> FormatName | Format:
     """What `key=` or `value=` stands for, and without it `key_format=` or `value_format=`."""
+    if registry is not None and isinstance(name, str) and name in REGISTERED:
+        return _registered(kind, name, argument, registry)
     if kind is None:
         return name
     if name != "bytes":
@@ -64,6 +74,18 @@ def choose(kind: object, name: FormatName | Format, argument: str) -> FormatName
     if not isinstance(kind, type) and get_origin(kind) is None and isinstance(kind, Format):
         return kind
     return _typed(kind, argument)
+
+
+def _registered(kind: Any, name: Any, argument: str, registry: "Registry") -> Format:
+    from barnabas.formats.registered.formats import RegistryFormat
+
+    takes_null = kind is None
+    if isinstance(kind, TypedFormat):
+        takes_null, kind = not kind.refuses_null, kind.kind
+    try:
+        return RegistryFormat(name, kind, registry, refuses_null=not takes_null)
+    except InvalidArgument as error:
+        raise InvalidArgument(f'{argument}_format="{name}": {error}') from None
 
 
 def _typed(kind: Any, argument: str) -> TypedFormat[Any]:

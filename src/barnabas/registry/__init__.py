@@ -9,6 +9,5 @@ writer         who may write, by the fence of a transactional id
 forwarding     requests for the instance that writes
 rest           Confluent's REST API
 service        an instance, from start to end
-client         calls the REST API of a registry
 transfer       a registry as lines of JSON, and back
 """

@@ -8,7 +8,7 @@ those that they refer to, so that lines are imported in their order.
 from collections.abc import Iterable, Iterator
 
 from barnabas.errors import BarnabasError
-from barnabas.registry.client import RegistryAnswerError, RegistryClient
+from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
 from barnabas.registry.model.contents import Json, JsonObject, mapping, objects
 from barnabas.registry.model.names import ALL_CONTEXTS, beside
 

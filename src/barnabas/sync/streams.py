@@ -2,11 +2,12 @@
 
 # Made from ../aio/streams.py by `make sync`: change it there.
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol
 
 from barnabas.client.consumer.streams import StreamQueue, Streams
 from barnabas.errors import ClientClosed
+from barnabas.formats import SchemaNotLoadedError
 from barnabas.records.message import K, Message, V
 
 
@@ -16,6 +17,12 @@ class WaitForMessages(Protocol):
     def __call__(self, stream_queue: StreamQueue, /) -> None: ...
 
 
+class RunBlocking(Protocol):
+    """Calls a function that blocks."""
+
+    def __call__(self, function: Callable[[], object], /) -> None: ...
+
+
 class Stream(Generic[K, V]):
     """One of the iterators that `Consumer.streams` returns, for one thread.
 
@@ -23,16 +30,25 @@ class Stream(Generic[K, V]):
     """
 
     def __init__(
-        self, streams: Streams, stream_queue: StreamQueue, wait_for_messages: WaitForMessages
+        self,
+        streams: Streams,
+        stream_queue: StreamQueue,
+        wait_for_messages: WaitForMessages,
+        run: RunBlocking,
     ) -> None:
         self._streams = streams
         self._queue = stream_queue
         self._wait_for_messages = wait_for_messages
+        self._run = run
 
     def __iter__(self) -> Iterator[Message[K, V]]:
         take, stream_queue = self._streams.next, self._queue
         while True:
-            message = take(stream_queue)
+            try:
+                message = take(stream_queue)
+            except SchemaNotLoadedError as needed:
+                self._run(needed.load)
+                continue
             if message is not None:
                 yield message
                 continue

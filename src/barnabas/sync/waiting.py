@@ -58,6 +58,10 @@ class Client:
             raise TypeError(f"{callback!r} is not for a blocking client: it has to be awaited")
         return called
 
+    def _run(self, function: Callable[[], object]) -> None:
+        """Call a function that blocks."""
+        function()
+
     def close(self) -> None:
         """Finish what was begun, and leave nothing behind. Once is enough, twice does no harm."""
         if self._registration.closed and self._registration.close().is_set:

@@ -5,9 +5,9 @@ import types
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from barnabas.app.arguments import Takes
-from barnabas.app.documentation.schemas import Schemas
 from barnabas.app.outgoing import Outgoing
 from barnabas.client.durations import short
+from barnabas.schemas.models.json_types import JsonTypes
 
 if TYPE_CHECKING:
     from barnabas.app.app import App
@@ -27,7 +27,7 @@ class Document:
     def __init__(self, app: "App", version: str) -> None:
         self._app = app
         self._version = version
-        self._schemas = Schemas()
+        self._schemas = JsonTypes("#/components/schemas/")
         self._channels: dict[str, Any] = {}
         self._operations: dict[str, Any] = {}
         self._messages: dict[str, Any] = {}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from barnabas.registry.client import RegistryClient
+    from barnabas.formats.registered.client import RegistryClient
 
 DEFAULT_URL = "http://localhost:8081"
 RegistryUrl = Annotated[
@@ -21,6 +21,6 @@ Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="Subject, such a
 
 
 def registry_client(url: str) -> "RegistryClient":
-    from barnabas.registry.client import RegistryClient
+    from barnabas.formats.registered.client import RegistryClient
 
     return RegistryClient(url)

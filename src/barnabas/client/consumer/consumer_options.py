@@ -1,7 +1,7 @@
 """A consumer's core from what the application says."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -18,6 +18,9 @@ from barnabas.client.offsets.list_offsets import EARLIEST, LATEST
 from barnabas.client.offsets.offset_spec import Where, timestamp_of
 from barnabas.errors import InvalidArgument
 from barnabas.formats import BYTES, Format, FormatName, decoder, format_of
+
+if TYPE_CHECKING:
+    from barnabas.formats import Registry
 
 CommitName: TypeAlias = Literal["auto", "done", "manual"]
 IsolationName: TypeAlias = Literal["read_committed", "read_uncommitted"]
@@ -52,6 +55,7 @@ class ConsumerOptions(TypedDict, total=False):
     partition_max_bytes: int
     close_timeout_s: float
     client_id: str
+    registry: "str | Registry | None"
     security: Mapping[str, SecurityValue] | None
 
 

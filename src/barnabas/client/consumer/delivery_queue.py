@@ -20,6 +20,7 @@ from barnabas.client.consumer.completed_fetch import CompletedFetchReader
 from barnabas.client.consumer.fetcher import Fetcher
 from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.errors import BarnabasError, UndecodableRecord
+from barnabas.formats import SchemaNotLoadedError
 from barnabas.records.message import Message
 
 Decode = Callable[[bytes | None], Any]
@@ -109,7 +110,7 @@ class DeliveryQueue:
                     taken = taken + part if taken else part
                 elif not self.refill():
                     break
-        except BarnabasError:
+        except (BarnabasError, SchemaNotLoadedError):
             if not taken:
                 raise  # and it comes again when the others were taken
         return taken
@@ -237,7 +238,7 @@ def _decoded(
     for message in messages:
         try:
             decoded.append(decode_message(message, decode_key, decode_value))
-        except UndecodableRecord:
+        except (UndecodableRecord, SchemaNotLoadedError):
             reader.go_back_to(message.offset)
             if not decoded:
                 raise
@@ -257,6 +258,8 @@ def decode_message(
         what = "value"
         if decode_value is not None:
             value = decode_value(value)
+    except SchemaNotLoadedError:
+        raise
     except Exception as error:
         raise UndecodableRecord(message, what, error) from error
     return Message(topic, partition, offset, timestamp_ms, key, value, headers)

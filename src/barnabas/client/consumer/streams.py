@@ -21,6 +21,7 @@ from barnabas.client.consumer.delivery_queue import decode_message
 from barnabas.client.consumer.partition_progress import PartitionProgress
 from barnabas.client.consumer.rebalancer import RebalanceEvent
 from barnabas.errors import InvalidArgument, UndecodableRecord
+from barnabas.formats import SchemaNotLoadedError
 from barnabas.records.message import Message
 
 ROOM = 300
@@ -90,7 +91,7 @@ class Streams:
                     message = decode_message(
                         message, delivery_queue.decode_key, delivery_queue.decode_value
                     )
-                except UndecodableRecord:
+                except (UndecodableRecord, SchemaNotLoadedError):
                     stream_queue.queue.appendleft(item)
                     raise
             stream_queue.current = item

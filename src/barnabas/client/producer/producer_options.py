@@ -1,12 +1,15 @@
 """The producer's options as people write them."""
 
 from collections.abc import Mapping
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from barnabas.client.connect.security_settings import SecurityValue
 from barnabas.client.producer.record_producer import ACKS_ALL, Partitioner
 from barnabas.errors import InvalidArgument
 from barnabas.records.compression import Compression
+
+if TYPE_CHECKING:
+    from barnabas.formats import Registry
 
 Acks = Literal["all", 1, 0]
 CompressionName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -29,6 +32,7 @@ class ProducerOptions(TypedDict, total=False):
     transaction_timeout_ms: int
     auto_create: bool
     client_id: str
+    registry: "str | Registry | None"
     security: Mapping[str, SecurityValue] | None
 
 

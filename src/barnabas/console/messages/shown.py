@@ -6,7 +6,7 @@ from typing import Any
 from barnabas.console.messages.ranges import Found
 from barnabas.console.messages.view import View
 from barnabas.console.schemas.decoding import Decoded
-from barnabas.console.schemas.wire_format import schema_id
+from barnabas.formats.registered.wire_format import schema_id
 
 PREVIEW = 1_000
 """Characters of a key or value in a list."""

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from barnabas.console.schemas.reader import Read, reader_of
 from barnabas.console.schemas.registry import SchemaRegistry
-from barnabas.console.schemas.wire_format import schema_id
+from barnabas.formats.registered.reader import Read, reader_of
+from barnabas.formats.registered.wire_format import schema_id
 from barnabas.records.message import Message
 
 _MAX_READERS = 1_000

@@ -4,14 +4,10 @@ import asyncio
 import json
 from typing import Any, NamedTuple
 
-from barnabas.console.schemas.registry import (
-    RegisteredSchema,
-    RegistryError,
-    SchemaRegistry,
-    Version,
-)
-from barnabas.console.schemas.writer import messages_of, writer_of
+from barnabas.console.schemas.registry import RegistryError, SchemaRegistry, Version
 from barnabas.errors import InvalidArgument, ValidationFailed
+from barnabas.formats.registered.schema import RegisteredSchema
+from barnabas.formats.registered.writer import messages_of, writer_of
 
 PARTS = ("key", "value")
 

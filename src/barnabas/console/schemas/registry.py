@@ -19,6 +19,7 @@ from urllib.request import Request
 
 from barnabas.console.outside import OPENER, OutsideCalls
 from barnabas.errors import InvalidArgument
+from barnabas.formats.registered.schema import RegisteredSchema
 
 T = TypeVar("T")
 
@@ -31,15 +32,6 @@ _AWAY_S = 10.0
 _MAX_ASKED = 50
 """Of the ids on a page: data that only looks like this format has any number as its id."""
 _MAX_REFERENCES = 100
-
-
-class RegisteredSchema(NamedTuple):
-    """`kind` is AVRO, PROTOBUF or JSON; references are definitions that it uses, by name."""
-
-    id: int
-    kind: str
-    definition: str
-    references: tuple[tuple[str, str], ...] = ()
 
 
 class Version(NamedTuple):

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
-from barnabas.console.schemas.parsed import avro_schema, protobuf_file
-from barnabas.console.schemas.registry import RegisteredSchema
-from barnabas.console.schemas.wire_format import HEADER, message_indexes
+from barnabas.formats.registered.parsed import avro_schema, protobuf_file
+from barnabas.formats.registered.schema import RegisteredSchema
+from barnabas.formats.registered.wire_format import HEADER, message_indexes
 
 Read = Callable[[bytes], Any]
 """Data with its header to what JSON can say. Raises ValueError."""

@@ -53,7 +53,7 @@ class AvroValues:
                 return value
         return _scalar(kind, schema, value)
 
-    def _record(self, schema: Any, value: Any) -> dict[str, Any]:
+    def _record(self, schema: Any, value: Any) -> dict[str, object]:
         if not isinstance(value, dict):
             raise _expected(f"an object ({schema['name']})", value)
         fields = {each["name"]: each for each in schema["fields"]}
@@ -82,7 +82,7 @@ class AvroValues:
             raise _expected("a list", value)
         return [self._within(f"[{n}]", schema["items"], each) for n, each in enumerate(value)]
 
-    def _map(self, schema: Any, value: Any) -> dict[str, Any]:
+    def _map(self, schema: Any, value: Any) -> dict[str, object]:
         if not isinstance(value, dict):
             raise _expected("an object", value)
         return {name: self._within(name, schema["values"], each) for name, each in value.items()}

@@ -1,6 +1,6 @@
 """Types as JSON Schema: those of the standard library here, others by their own libraries.
 
-`Schemas.of` returns what stands in the place of a type, and keeps types that have names, so that
+`JsonTypes.of` returns what stands in the place of a type, and keeps types that have names, so that
 each is described once.
 """
 
@@ -26,11 +26,9 @@ from uuid import UUID
 
 Schema = dict[str, Any]
 
-REFERENCE = "#/components/schemas/"
-
 _SIMPLE: dict[Any, Schema] = {
     str: {"type": "string"},
-    bytes: {"type": "string", "format": "binary"},
+    bytes: {"type": "string", "contentEncoding": "base64"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
     float: {"type": "number"},
@@ -44,10 +42,12 @@ _SIMPLE: dict[Any, Schema] = {
 }
 
 
-class Schemas:
-    """The schemas of all named types that were asked for."""
+class JsonTypes:
+    """The schemas of all named types that were asked for, for people to read."""
 
-    def __init__(self) -> None:
+    def __init__(self, reference: str) -> None:
+        """`reference` is what the name of a type follows in `$ref`."""
+        self.reference = reference
         self.named: dict[str, Schema] = {}
         self._names: dict[Any, str] = {}
 
@@ -59,8 +59,13 @@ class Schemas:
         if origin is not None:
             return self._composed(origin, get_args(hint))
         if not isinstance(hint, type):
-            return {}
+            return self._unknown(hint)
         return self._class(hint)
+
+    def _unknown(self, hint: Any) -> Schema:
+        """What stands for a type that can't be described."""
+        is_class = isinstance(hint, type)
+        return {"description": f"{hint.__module__}.{hint.__qualname__}"} if is_class else {}
 
     def _composed(self, origin: Any, arguments: tuple[Any, ...]) -> Schema:
         if origin is Annotated:
@@ -79,7 +84,7 @@ class Schemas:
             return {"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return {"type": "object", "additionalProperties": self.of(arguments[1])}
-        return {}
+        return self._unknown(origin[arguments])
 
     def _class(self, kind: type) -> Schema:
         if kind in (dict, list):
@@ -91,9 +96,9 @@ class Schemas:
             described = self._described(kind)
             if described is None:
                 del self.named[name], self._names[kind]
-                return {"description": f"{kind.__module__}.{kind.__qualname__}"}
-            self.named[name] = {"title": kind.__name__, **_docstring(kind), **described}
-        return {"$ref": f"{REFERENCE}{name}"}
+                return self._unknown(kind)
+            self.named[name] = {"title": kind.__name__, **self._docstring(kind), **described}
+        return {"$ref": f"{self.reference}{name}"}
 
     def _free_name(self, kind: type) -> str:
         if kind.__name__ not in self.named:
@@ -128,13 +133,15 @@ class Schemas:
         """A library is asked only if the application has imported it."""
         pydantic = sys.modules.get("pydantic")
         if pydantic is not None and issubclass(kind, pydantic.BaseModel):
-            schema: Schema = kind.model_json_schema(ref_template=f"{REFERENCE}{{model}}")
+            schema: Schema = kind.model_json_schema(ref_template=f"{self.reference}{{model}}")
             self.named.update(schema.pop("$defs", {}))
+            if schema.keys() == {"$ref"}:  # it contains itself
+                schema = self.named.pop(schema["$ref"].removeprefix(self.reference))
             return schema
         msgspec = sys.modules.get("msgspec")
         if msgspec is not None and issubclass(kind, msgspec.Struct):
             (_,), named = msgspec.json.schema_components(
-                [kind], ref_template=f"{REFERENCE}{{name}}"
+                [kind], ref_template=f"{self.reference}{{name}}"
             )
             own: Schema = named.pop(kind.__name__)
             self.named.update(named)
@@ -143,8 +150,7 @@ class Schemas:
             return {"description": f"message {kind.DESCRIPTOR.full_name} of protobuf"}
         return None
 
-
-def _docstring(kind: type) -> Schema:
-    """What a class says of itself; a dataclass without a docstring gets its signature as one."""
-    text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
-    return {"description": text} if text and not text.startswith(f"{kind.__name__}(") else {}
+    def _docstring(self, kind: type) -> Schema:
+        """What a class says of itself; a dataclass without one gets its signature as one."""
+        text = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
+        return {"description": text} if text and not text.startswith(f"{kind.__name__}(") else {}

@@ -1,14 +1,15 @@
 """Calls a registry: this one, Confluent's or another with the same REST API."""
 
 import json
+import ssl
 from base64 import b64encode
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from barnabas.errors import BarnabasError, InvalidArgument
-from barnabas.registry.model.contents import Json
+from barnabas.errors import BarnabasError, InvalidArgument, RegistryUnreachable
+from barnabas.schemas.schema import Json
 from barnabas.security.secret_settings import without_credentials
 
 _TIMEOUT_S = 30.0
@@ -27,12 +28,17 @@ class RegistryAnswerError(BarnabasError):
 class RegistryClient:
     """One registry."""
 
-    def __init__(self, url: str, timeout_s: float = _TIMEOUT_S) -> None:
-        """User and password may be in the URL. Raises `InvalidArgument`."""
+    def __init__(
+        self, url: str, timeout_s: float = _TIMEOUT_S, *, certificates: str | None = None
+    ) -> None:
+        """User and password may be in the URL. Raises `InvalidArgument`.
+
+        `certificates` is a PEM file with those to trust; without it, those of the system are.
+        """
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidArgument(
-                f"--registry {without_credentials(url)}: write http://… or https://…"
+                f"registry {without_credentials(url)!r}: write http://… or https://…"
             )
         host = parts.netloc.rpartition("@")[2]
         self.url = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
@@ -41,26 +47,30 @@ class RegistryClient:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
         self._timeout_s = timeout_s
+        self._tls = None if certificates is None else _tls(certificates)
 
-    def call(self, method: str, *path: str, body: Json = None, **query: str) -> Json:
+    def call(self, method: str, *path: str, body: Json = None, **query: str | list[str]) -> Json:
         """The answer's JSON, None if it has none.
 
         Raises `RegistryAnswerError`, and `BarnabasError` if there is no answer.
         """
         target = "/".join([self.url, *(quote(each, safe="") for each in path)])
         if query:
-            target += f"?{urlencode(query)}"
+            target += f"?{urlencode(query, doseq=True)}"
         data = None if body is None else json.dumps(body).encode()
         request = Request(target, data, self._headers, method=method)  # noqa: S310 - checked
         try:
-            with urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310 - checked
+            with urlopen(  # noqa: S310 - checked
+                request, timeout=self._timeout_s, context=self._tls
+            ) as answer:
                 text = answer.read()
         except HTTPError as error:
             raise _refused(error) from None
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise BarnabasError(
-                f"no answer from {self.url}: {reason}; is `barnabas registry` running there?"
+            raise RegistryUnreachable(
+                f"no answer from the schema registry at {self.url}: {reason}; is `barnabas "
+                "registry` running there?"
             ) from None
         try:
             found: Json = json.loads(text) if text.strip() else None
@@ -70,6 +80,13 @@ class RegistryClient:
                 "schema registry?"
             ) from None
         return found
+
+
+def _tls(certificates: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=certificates)
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidArgument(f"certificates={certificates!r}: {error}") from error
 
 
 def _refused(error: HTTPError) -> RegistryAnswerError:

@@ -7,11 +7,11 @@ from io import BytesIO
 from itertools import islice
 from typing import Any
 
-from barnabas.console.schemas.avro_values import AvroValues
-from barnabas.console.schemas.parsed import avro_schema, protobuf_file
-from barnabas.console.schemas.registry import RegisteredSchema
-from barnabas.console.schemas.wire_format import header, index_bytes
 from barnabas.errors import ValidationFailed
+from barnabas.formats.registered.avro_values import AvroValues
+from barnabas.formats.registered.parsed import avro_schema, protobuf_file
+from barnabas.formats.registered.schema import RegisteredSchema
+from barnabas.formats.registered.wire_format import header, index_bytes
 
 Write = Callable[[Any], bytes]
 """What JSON says, to data with its header. Raises `ValidationFailed`."""

@@ -5,7 +5,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any, NamedTuple
 
-from barnabas.console.schemas.registry import RegisteredSchema
+from barnabas.formats.registered.schema import RegisteredSchema
 
 
 class AvroSchema(NamedTuple):

@@ -1,0 +1,1 @@
+"""Producers and consumers of values whose schemas a registry has."""
