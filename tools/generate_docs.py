@@ -17,7 +17,7 @@ from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFEC
 from barnabas.client.metrics.client_metrics import ClientMetric
 from barnabas.client.metrics.definitions import definitions
 from barnabas.metadata.config_values import ConfigDef, ConfigType
-from barnabas.metadata.refused_settings import REFUSED_SETTINGS
+from barnabas.metadata.refused_settings import OLDER_SETTINGS, REFUSED_SETTINGS, RefusedSettings
 from barnabas.metadata.topic_configs import LONG_MAX, TOPIC_CONFIGS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -90,6 +90,15 @@ def settings_without_effect() -> str:
 
 def refused_settings() -> str:
     """Kafka's settings of a broker that are refused whatever their value."""
+    return _refused(REFUSED_SETTINGS)
+
+
+def older_settings() -> str:
+    """The same, of settings that Kafka has had before."""
+    return _refused(OLDER_SETTINGS)
+
+
+def _refused(groups: Iterable[RefusedSettings]) -> str:
     return _table(
         ("Settings", "Why", "Instead"),
         [
@@ -100,7 +109,7 @@ def refused_settings() -> str:
                 group.why,
                 group.instead,
             )
-            for group in REFUSED_SETTINGS
+            for group in groups
         ],
     )
 
@@ -176,6 +185,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "topic-settings": topic_settings,
     "settings-without-effect": settings_without_effect,
     "refused-settings": refused_settings,
+    "older-settings": older_settings,
     "apis": apis,
     "exceptions": exceptions,
     "metrics": metrics,

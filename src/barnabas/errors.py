@@ -9,6 +9,7 @@ which is also a ValueError.
 
 from typing import TYPE_CHECKING, Any
 
+from barnabas.quantities import agreeing, counted
 from barnabas.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class DeliveryFailed(BarnabasError):
     """
 
     def __init__(self, count: int, first: BarnabasError) -> None:
-        records = "1 record was" if count == 1 else f"{count} records were"
+        records = f"{counted(count, 'record')} {agreeing(count, 'was', 'were')}"
         super().__init__(f"{records} not delivered, the first because of this: {first}")
         self.count = count
         self.first = first

@@ -10,6 +10,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def counted_of(part: int, whole: int, noun: str) -> str:
+    """A part of a number: 1 of 1 record, 2 of 3,000 records."""
+    return f"{part:,} of {counted(whole, noun)}"
+
+
+def agreeing(number: int, singular: str, plural: str) -> str:
+    """The verb that goes with a number of subjects: 1 record was, 2 records were."""
+    return singular if number == 1 else plural
+
+
 def human_size(size: int) -> str:
     """Bytes as people read them."""
     amount = float(size)

@@ -27,6 +27,7 @@ from barnabas.client.offsets.list_offsets import LATEST, list_offsets
 from barnabas.client.producer.producer_identity import ProducerIdentity
 from barnabas.errors import BarnabasError
 from barnabas.mirror.rate_limit import RateLimit
+from barnabas.quantities import counted
 from barnabas.records.decode import decode_batch
 from barnabas.records.record import Record
 from barnabas.wire.messages.init_producer_id import InitProducerIdRequest
@@ -161,7 +162,7 @@ class RestoreRun:
             count = present.get(self._name(name), len(topic.partitions))
             if count != len(topic.partitions):
                 raise TargetNotEmptyError(
-                    f"topic {self._name(name)} has {count} partitions, the backup "
+                    f"topic {self._name(name)} has {counted(count, 'partition')}, the backup "
                     f"{len(topic.partitions)}; delete it and restore again"
                 )
 

@@ -1,6 +1,7 @@
 """The node: one process, one event loop.
 
 server          runs a node from its settings until it is stopped
+start_check     what a start would refuse, found without one
 upkeep          periodic work: retention, checkpoints, compaction, scrubbing
 routes          the table of all APIs
 node_run        starts a node, lets it leave the cluster, closes it

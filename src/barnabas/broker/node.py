@@ -135,7 +135,9 @@ class Node:
             self.random,
             lambda: self.quorum.cluster_id,
             secret,
-            None if environment.secret else partial(load_secret, environment.disk, config, data),
+            None
+            if environment.secret
+            else partial(load_secret, environment.disk, config, data.path),
         )
         self.sign_ins = SignIns(loop, self.random, config, self.image, self.credentials, clock)
         self.peers = Peers(
@@ -204,7 +206,7 @@ class Node:
             lambda now_ms: new_controller(config, self.image, self.random, now_ms, clock.now_ms),
             self._replica_ends,
             self.quorum.stalls.total_ms,
-            load_initial_users(environment.disk, config, data, self.random),
+            load_initial_users(environment.disk, config, data.cluster_id, self.random),
         )
         self.calls = ControllerCalls(
             self.node_id,

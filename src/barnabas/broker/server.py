@@ -11,7 +11,6 @@ import time
 from asyncio import BaseProtocol
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from socket import socket
 from typing import Any
 
@@ -25,7 +24,7 @@ from barnabas.broker.monitoring.metrics_listener import MetricsListener, bind_me
 from barnabas.broker.net.cluster_secret import load_secret
 from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.net.listener import listeners_of
-from barnabas.broker.net.listener_tls import ListenerTls
+from barnabas.broker.net.listener_tls import open_tls
 from barnabas.broker.net.measured_dispatcher import MeasuredDispatcher
 from barnabas.broker.net.required_secret import ensure_required_secret
 from barnabas.broker.net.sign_in.gate import SignInGate
@@ -46,6 +45,7 @@ from barnabas.broker.runtime.container_limits import (
 )
 from barnabas.broker.runtime.standard_streams import announce, discard_unwritten
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
+from barnabas.broker.settings.data_path import data_path
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.broker.settings.sizing import size_for
 from barnabas.broker.upkeep import follow_certificates, follow_secret, upkeep
@@ -81,17 +81,17 @@ class Server:
         loop = self._environment.loop
         voters = configured_voters(config)
         check_sasl(listeners_of(config).values())
-        tls = _open_tls(config)
+        tls = open_tls(config)
         sockets = self._bind()
         ports = {name: bound[0].getsockname()[1] for name, bound in sockets.items()}
         metrics_sockets = bind_metrics(config, ports, self._environment.bind)
         self.data = _open_data(config, self._environment)
         secret = ensure_required_secret(
             config,
-            self.data,
+            self.data.path,
             self._environment.disk,
             self._environment.random,
-            self._environment.secret or load_secret(self._environment.disk, config, self.data),
+            self._environment.secret or load_secret(self._environment.disk, config, self.data.path),
             is_alone=all(voter.id == config.node.node_id for voter in voters),
         )
         self.node = node = Node(config, self.data, self._environment, self._failed, secret, tls)
@@ -191,15 +191,6 @@ class Server:
         await close_node(self.node)
 
 
-def _open_tls(config: BrokerConfig) -> dict[str, ListenerTls]:
-    """TLS of the listeners that have it, by name."""
-    return {
-        name: ListenerTls(listener)
-        for name, listener in listeners_of(config).items()
-        if listener.protocol.has_tls
-    }
-
-
 def _endpoints(config: BrokerConfig, ports: Mapping[str, int]) -> dict[str, Endpoint]:
     """What each listener advertises: by default its own address, with the port that it got."""
     return {
@@ -224,13 +215,10 @@ def _routes(node: Node) -> Sequence[Route[Node]]:
 
 
 def _open_data(config: BrokerConfig, environment: Environment) -> DataDirectory:
-    path = config.node.log_dirs
-    if not path or "," in path:
-        raise ConfigError(f"log.dirs={path}: give one directory; several are not supported")
     try:
         return DataDirectory.open(
             environment.disk,
-            str(Path(path).absolute()),
+            data_path(config),
             node_id=config.node.node_id,
             new_cluster_id="",
             new_directory_id=environment.random.randbytes(16),

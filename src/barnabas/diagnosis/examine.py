@@ -52,6 +52,7 @@ CHECKS: tuple[Check, ...] = (
     throttles.left_over,
     replication.min_isr_above_factor,
     replication.min_isr_without_spare,
+    replication.min_isr_of_one,
     replication.single_replicas,
     replication.internal_topics,
     replication.unclean_elections,

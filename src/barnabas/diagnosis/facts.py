@@ -48,6 +48,10 @@ class NodeFacts:
     """By how much that may be wrong: the request took time."""
     open_files: int | None = None
     max_files: int | None = None
+    denied: str | None = None
+    """Why its settings may not be read."""
+    no_metrics: str | None = None
+    """Why there are no metrics of it, and how to get them; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ _BEHIND_LISTENER = 10_000
 _TIMEOUT_S = 3
 _SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_TURN_ON = (
+    f"set {SETTING}=0.0.0.0:9404 in its settings, restart it, and open that port to operators "
+    "only: it has no password"
+)
 _WILDCARDS = ("", "*", "0.0.0.0", "::", "[::]")  # noqa: S104 - not bound
 
 Labels = frozenset[tuple[str, str]]
@@ -65,6 +69,20 @@ def scrape_address(advertised: Address, setting: str | None) -> Address | None:
     if not number.isdigit() or number == "0":
         return None
     return Address(advertised.host if host in _WILDCARDS else host.strip("[]"), int(number))
+
+
+def why_unreachable(setting: str | None, where: Address | None) -> str:
+    """Why a scrape has failed, by the node's own setting, and what to do about it."""
+    if setting == "":
+        return f"metrics are turned off; {_TURN_ON}"
+    if where is not None and not _is_loopback(where.host):
+        return (
+            f"http://{where}/metrics does not answer; open that port to this machine in firewalls, "
+            f"or set {SETTING} to an address that it reaches"
+        )
+    if where is None and setting is not None:
+        return f"{SETTING}={setting} has no fixed port; {_TURN_ON}"
+    return f"metrics are served to the node's own machine only; {_TURN_ON}"
 
 
 async def scrape(address: Address) -> NodeMetrics | None:

@@ -18,8 +18,10 @@ from barnabas.client.connect.cluster_metadata import (
     TopicPartition,
     partitions_of,
 )
+from barnabas.diagnosis.denied import denied_topics, hidden_topics, unless_denied
 from barnabas.diagnosis.missing_controller import why_no_controller
-from barnabas.errors import BarnabasError, BrokerError, ProtocolMismatch
+from barnabas.errors import BarnabasError, BrokerError, NotAuthorized, ProtocolMismatch
+from barnabas.quantities import counted
 from barnabas.wire.errors import ErrorCode
 
 UP = "up"
@@ -35,6 +37,9 @@ RETRY_TIMEOUT_MS = 1_000
 _SILENT_MS = 5_000
 _LOOKS = 3
 _MIN_ISR = "min.insync.replicas"
+
+QUORUM = "quorum"
+"""In `unknown`, where the user may not describe the cluster."""
 
 VOTER = "voter"
 OBSERVER = "observer"
@@ -90,6 +95,8 @@ class ClusterStatus:
     """Without a leader, or with one that can not be reached from here."""
     moving: dict[TopicPartition, Reassignment]
     problems: list[str] = field(default_factory=list)
+    unknown: dict[str, str] = field(default_factory=dict)
+    """What this user may not see, with the right that is needed."""
 
     @property
     def is_healthy(self) -> bool:
@@ -102,19 +109,27 @@ async def collect(cluster: ClusterClient) -> ClusterStatus:
     quorum: QuorumDescription | None = None
     moving: dict[TopicPartition, Reassignment] = {}
     unreachable: set[int] | None = None
+    unknown: dict[str, str] = {}
     try:
         described = await describe_cluster(cluster)
         with contextlib.suppress(ProtocolMismatch):  # another Kafka keeps its quorum to itself
-            moving = await list_reassignments(cluster)
-            quorum = await describe_quorum(cluster)
+            with unless_denied("moves of replicas", unknown):
+                moving = await list_reassignments(cluster)
+            with unless_denied(QUORUM, unknown):
+                quorum = await describe_quorum(cluster)
     except BarnabasError as error:
         unreachable = await _unreachable(cluster)
         why_not = await why_no_controller(cluster, unreachable) or str(error)
         described = await describe_cluster(cluster, ask_any=True)
-    topics, min_isr = await topics_and_min_isr(cluster)
+    refused: dict[str, NotAuthorized] = {}
+    topics, min_isr = await topics_and_min_isr(cluster, refused)
+    unknown |= denied_topics("min.insync.replicas", refused)
+    unknown |= await hidden_topics(cluster)
     if unreachable is None:
         unreachable = await _unreachable(cluster)
-    return summarize(described, topics, quorum, moving, min_isr, unreachable, why_not)
+    status = summarize(described, topics, quorum, moving, min_isr, unreachable, why_not)
+    status.unknown = unknown
+    return status
 
 
 async def _unreachable(cluster: ClusterClient) -> set[int]:
@@ -172,23 +187,30 @@ def _only_moving(partition: PartitionMetadata, move: Reassignment) -> bool:
 
 
 async def topics_and_min_isr(
-    cluster: ClusterClient,
+    cluster: ClusterClient, refused: dict[str, NotAuthorized] | None = None
 ) -> tuple[dict[str, TopicMetadata], dict[str, int]]:
-    """All topics, and how many replicas of each must be in sync."""
+    """All topics, and how many replicas of each must be in sync.
+
+    Topics whose settings may not be read are left out and added to `refused`, if that is given.
+    """
     for _ in range(_LOOKS):
         topics = await cluster.refresh(None)
         try:
-            return topics, await _min_isr(cluster, sorted(topics))
+            return topics, await _min_isr(cluster, sorted(topics), refused)
         except BrokerError as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise  # and if not, one has been deleted meanwhile
     return topics, {}
 
 
-async def _min_isr(cluster: ClusterClient, topics: list[str]) -> dict[str, int]:
+async def _min_isr(
+    cluster: ClusterClient, topics: list[str], refused: dict[str, NotAuthorized] | None
+) -> dict[str, int]:
     if not topics:
         return {}
-    configs = await describe_configs(cluster, ResourceType.TOPIC, topics, keys=[_MIN_ISR])
+    configs = await describe_configs(
+        cluster, ResourceType.TOPIC, topics, keys=[_MIN_ISR], refused=refused
+    )
     return {
         name: int(entry.value or 1)
         for name, entries in configs.items()
@@ -278,10 +300,10 @@ def _problems(status: ClusterStatus, quorum_problem: str | None) -> list[str]:
             for voter in status.quorum.voters
             if voter.has_lost_disk
         ]
-    counted = [
+    lacking = [
         (len(status.offline), "not available"),
         (len(status.below_min_isr), "below min.insync.replicas"),
         (len(status.under_replicated), "under-replicated"),
     ]
-    problems += [f"{count} partition{'s' * (count > 1)} {what}" for count, what in counted if count]
+    problems += [f"{counted(count, 'partition')} {what}" for count, what in lacking if count]
     return problems

@@ -124,6 +124,61 @@ REFUSED_SETTINGS = (
     ),
 )
 
+OLDER_SETTINGS = (
+    RefusedSettings(
+        ("zookeeper.",),
+        "there is no ZooKeeper, the nodes elect a controller among themselves",
+        "remove the setting, and with several nodes name the voters in "
+        "`controller.quorum.voters=ID@HOST:PORT,...`, the same on every node",
+    ),
+    RefusedSettings(
+        ("broker.id.generation.enable", "reserved.broker.max.id"),
+        "ids are not generated",
+        "set `node.id`, another one on each node, and remove the setting",
+    ),
+    RefusedSettings(("host.name", "port"), "Kafka 3.0 has removed it", "use `listeners=HOST:PORT`"),
+    RefusedSettings(
+        ("advertised.host.name", "advertised.port"),
+        "Kafka 3.0 has removed it",
+        "use `advertised.listeners=HOST:PORT`",
+    ),
+    RefusedSettings(
+        ("control.plane.listener.name",),
+        "requests of the controller have no listener for themselves",
+        "remove the setting: nodes reach each other by `inter.broker.listener.name`",
+    ),
+    RefusedSettings(
+        ("delegation.token.master.key",),
+        "Kafka 4.0 has removed it",
+        "use `delegation.token.secret.key`",
+        is_about_security=True,
+    ),
+    RefusedSettings(
+        ("password.encoder.",),
+        "settings are not encrypted with a password",
+        "remove the setting",
+    ),
+    RefusedSettings(
+        ("log.message.timestamp.difference.max.ms",),
+        "Kafka 4.0 has removed it",
+        "use `log.message.timestamp.before.max.ms` and `log.message.timestamp.after.max.ms`",
+    ),
+    RefusedSettings(
+        ("quota.consumer.default", "quota.producer.default"),
+        "Kafka 3.0 has removed it",
+        "use [quotas](authorization.md#quotas)",
+    ),
+    RefusedSettings(
+        ("offsets.commit.required.acks",),
+        "commits wait for all replicas in sync",
+        "remove the setting",
+    ),
+    RefusedSettings(
+        ("confluent.",), "it belongs to Confluent's distribution of Kafka", "remove the setting"
+    ),
+)
+"""Settings of older Kafkas, which files written for them have, and those of a distribution."""
+
 _SECURITY_PREFIXES = (
     "authorizer.",
     "delegation.token.",
@@ -148,7 +203,7 @@ ONLY_AT_THE_START = {
 
 def refused_group(name: str) -> RefusedSettings | None:
     """The entry that Kafka's setting `name` belongs to."""
-    for group in REFUSED_SETTINGS:
+    for group in (*REFUSED_SETTINGS, *OLDER_SETTINGS):
         for each in group.names:
             if name == each or (each.endswith(".") and name.startswith(each)):
                 return group

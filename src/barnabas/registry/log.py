@@ -11,6 +11,7 @@ from barnabas.client.connect.security_settings import security_settings
 from barnabas.client.consumer.topic_follower import TopicFollower
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.errors import BarnabasError, InvalidArgument, NotAuthorized, UnknownTopic
+from barnabas.quantities import counted
 from barnabas.records.message import Message
 from barnabas.registry.model.image import RegistryImage
 from barnabas.registry.settings import RegistrySettings
@@ -113,8 +114,8 @@ class RegistryLog:
             found = await admin.describe_topic(topic)
         if len(found.partitions) != 1:
             raise InvalidArgument(
-                f"topic {topic} has {len(found.partitions)} partitions, and a registry needs one "
-                "order of its records: name another topic with --topic"
+                f"topic {topic} has {counted(len(found.partitions), 'partition')}, and a registry "
+                "needs one order of its records: name another topic with --topic"
             )
         try:
             policy = (await admin.configs(topic=topic))["cleanup.policy"].value

@@ -72,6 +72,25 @@ def test_a_voter_has_to_listen_where_the_others_look_for_it() -> None:
         configured(2, "h2:0")
 
 
+def test_voters_at_a_listener_for_controllers_are_told_the_one_that_they_have() -> None:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "2",
+        "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+        "advertised.listeners": "PLAINTEXT://h2:9092",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    }
+    for_kafka = "1@h1:9093,2@h2:9093,3@h3:9093"
+    with pytest.raises(ConfigError, match="listener CONTROLLER is not opened") as refused:
+        configured_voters(BrokerConfig({**settings, "controller.quorum.voters": for_kafka}))
+    instead = "controller.quorum.voters=1@h1:9092,2@h2:9092,3@h3:9092"
+    assert f"write {instead}" in str(refused.value)
+    name, _, voters = instead.partition("=")
+    assert len(configured_voters(BrokerConfig({**settings, name: voters}))) == 3
+
+
 def test_a_node_that_does_not_vote_listens_anywhere() -> None:
     assert len(configured(7, "h7:0")) == 3
 

@@ -1,5 +1,6 @@
 """A broker's settings: three sources, one value."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -26,7 +27,12 @@ from barnabas.controller.controller_config import ControllerConfig
 from barnabas.log import LogConfig
 from barnabas.metadata.config_values import ConfigValue
 from barnabas.metadata.image import INTERNAL_TOPICS, MetadataImage
-from barnabas.metadata.refused_settings import ONLY_AT_THE_START, REFUSED_SETTINGS, refused_group
+from barnabas.metadata.refused_settings import (
+    OLDER_SETTINGS,
+    ONLY_AT_THE_START,
+    REFUSED_SETTINGS,
+    refused_group,
+)
 from barnabas.metadata.topic_configs import TOPIC_CONFIGS
 
 
@@ -238,6 +244,48 @@ def test_every_refusal_is_about_settings_of_kafka() -> None:
     groups = [refused_group(name) for name in names]
     for group in REFUSED_SETTINGS:
         assert group in groups, group.names
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("zookeeper.connect", "localhost:2181", "controller.quorum.voters=ID@HOST:PORT"),
+        ("zookeeper.connection.timeout.ms", "18000", "there is no ZooKeeper"),
+        ("broker.id.generation.enable", "true", "set `node.id`"),
+        ("reserved.broker.max.id", "1000", "set `node.id`"),
+        ("port", "9092", "use `listeners=HOST:PORT`"),
+        ("advertised.host.name", "a", "use `advertised.listeners=HOST:PORT`"),
+        ("control.plane.listener.name", "CONTROL", "inter.broker.listener.name"),
+        ("delegation.token.master.key", "x", "use `delegation.token.secret.key`"),
+        ("log.message.timestamp.difference.max.ms", "1", "message.timestamp.before.max.ms"),
+        ("quota.producer.default", "1", "use quotas"),
+        ("confluent.support.metrics.enable", "true", "Confluent"),
+    ],
+)
+def test_settings_of_older_kafkas_name_what_to_write(name: str, value: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({name: value})
+    assert str(refused.value).startswith(f"{name} is not supported")
+    assert said in str(refused.value)
+    assert "did you mean" not in str(refused.value)
+
+
+def test_what_takes_the_place_of_an_older_setting_exists() -> None:
+    text = " ".join(group.instead for group in OLDER_SETTINGS)
+    instead = re.findall(r"`([a-z.]+)", text)
+    assert len(instead) > 5
+    assert not [name for name in instead if name not in BROKER_CONFIGS]
+
+
+def test_an_id_that_kafka_would_generate_names_the_setting_of_the_file() -> None:
+    with pytest.raises(ConfigError, match=r"broker\.id=-1: ids are not generated; set node\.id"):
+        BrokerConfig({"broker.id": "-1"})
+
+
+@pytest.mark.parametrize("name", ["process.roles", "controller.listener.names"])
+def test_settings_of_controllers_name_the_one_that_counts(name: str) -> None:
+    why = BrokerConfig({name: "x"}).without_effect[name]
+    assert "controller.quorum.voters" in why
 
 
 def test_the_largest_double_of_java_is_no_limit_for_the_cleaner() -> None:

@@ -112,5 +112,5 @@ def test_what_can_not_be_done_is_said(supervised: list[Supervised], tmp_path: Pa
         os.kill(stopped, signal.SIGCONT)
     assert failed.returncode == 1
     said = failed.stderr.decode().splitlines()[-1]
-    assert "start node 2" in said
+    assert "node 2 is fenced" in said
     assert "no node was restarted" in said

@@ -105,7 +105,7 @@ def test_what_was_not_delivered_is_counted(cli: Cli, new_topic: NewTopic) -> Non
     assert done.returncode == 1
     report = {"topic": topic, "delivered": 2, "failed": 1, "partitions": [0]}
     assert json.loads(done.stdout) == report
-    assert b"1 of 3 records were not delivered" in done.stderr
+    assert b"1 of 3 records was not delivered" in done.stderr
     assert b"max.message.bytes" in done.stderr
     many = "".join(f"{i:0100}\n" for i in range(100))
     cli.ok("produce", topic, stdin=many)

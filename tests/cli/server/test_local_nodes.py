@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.broker.quorum.configured_voters import parse_voters
 from barnabas.broker.settings.config import ConfigError
 from barnabas.cli.server.local_nodes import (
     check_new,
@@ -13,6 +14,7 @@ from barnabas.cli.server.local_nodes import (
     plan_another,
     plan_nodes,
 )
+from barnabas.cli.server.local_voters import choose_voters, remember_voters
 from barnabas.cli.server.node_process import LONGEST_PAUSE_S, pause_before_start
 
 
@@ -29,6 +31,58 @@ def test_nodes_have_following_ports_and_directories_of_their_own(tmp_path: Path)
     voters = "1@localhost:9000,2@localhost:9001,3@localhost:9002"
     assert {node.properties["controller.quorum.voters"] for node in nodes} == {voters}
     assert "advertised.listeners" not in second
+
+
+VOTERS = "controller.quorum.voters"
+
+
+def voters(tmp_path: Path, count: int) -> list[int]:
+    nodes = plan_nodes({"listeners": "localhost:9000", "log.dirs": str(tmp_path)}, count)
+    (same,) = {node.properties[VOTERS] for node in nodes}
+    return [voter.id for voter in parse_voters(same)]
+
+
+def has_data(tmp_path: Path, *numbers: int) -> None:
+    for number in numbers:
+        (tmp_path / f"node-{number}").mkdir(parents=True)
+        (tmp_path / f"node-{number}" / "meta.properties").touch()
+
+
+@pytest.mark.parametrize(
+    ("count", "voting"),
+    [(1, 1), (2, 1), (3, 3), (4, 3), (5, 5), (6, 5), (7, 5)],
+)
+def test_an_odd_number_of_nodes_votes(
+    tmp_path: Path, count: int, voting: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert voters(tmp_path, count) == list(range(1, voting + 1))
+    choose_voters(tmp_path, count)
+    said = capsys.readouterr().err
+    assert (said == "") == (count == voting)
+    if count > voting:
+        assert said.startswith(f"{voting} of {count} nodes vote")
+    has_data(tmp_path, *range(1, count + 1))
+    assert voters(tmp_path, count) == list(range(1, voting + 1)), "the same at the next start"
+
+
+def test_a_cluster_that_grows_keeps_its_voters(tmp_path: Path) -> None:
+    has_data(tmp_path, 1, 2, 3)
+    assert voters(tmp_path, 3) == [1, 2, 3]
+    assert voters(tmp_path, 4) == [1, 2, 3]
+    assert voters(tmp_path, 5) == [1, 2, 3, 4, 5]
+
+
+def test_nodes_that_vote_already_go_on_voting(tmp_path: Path) -> None:
+    has_data(tmp_path, 1, 2, 3, 4)
+    assert voters(tmp_path, 4) == [1, 2, 3, 4]
+    assert voters(tmp_path, 3) == [1, 2, 3]
+
+
+def test_a_voter_that_has_lost_its_disk_is_named_as_one(tmp_path: Path) -> None:
+    has_data(tmp_path, 1, 2)
+    assert voters(tmp_path, 3) == [1, 2, 3]
+    remember_voters(tmp_path, [1, 3])
+    assert voters(tmp_path, 3) == [1, 3]
 
 
 def test_without_settings_the_defaults_are_the_first_nodes(tmp_path: Path) -> None:
@@ -52,11 +106,11 @@ def test_advertised_addresses_follow_the_ports(tmp_path: Path) -> None:
         "advertised.listeners": "example.org:7000",
         "log.dirs": str(tmp_path),
     }
-    first, second = plan_nodes(given, 2)
+    first, second, _ = plan_nodes(given, 3)
     assert second.properties["listeners"] == "0.0.0.0:9001"
     assert second.properties["advertised.listeners"] == "example.org:7001"
     assert str(first.address) == "example.org:7000"
-    assert second.properties["controller.quorum.voters"].endswith("2@localhost:9001")
+    assert second.properties["controller.quorum.voters"].endswith("3@localhost:9002")
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,7 @@ def test_a_broker_that_says_nothing_is_spoken_for() -> None:
 
 _DENIED_TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 _DENIED_GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
+_DENIED_CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 _DENIED_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
@@ -181,6 +182,9 @@ _DENIED_ID = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         (_DENIED_GROUP, "group g", "read", "read --group g"),
         (_DENIED_GROUP, "group g, partition a-0", "read", "read --group g"),
         (_DENIED_ID, "transactional id b.h", None, "write --transactional-id b.h"),
+        (_DENIED_ID, "transactional id b.h", "describe", "write --transactional-id b.h"),
+        (_DENIED_CLUSTER, "the quorum", "describe", "describe --cluster"),
+        (_DENIED_CLUSTER, "broker 3", "alter_configs", "alter_configs --cluster"),
     ],
 )
 def test_a_denial_names_the_operation(

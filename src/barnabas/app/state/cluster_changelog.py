@@ -11,6 +11,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.range_reader import FetchedRange, RangeReader, RecordRange
 from barnabas.client.offsets.list_offsets import beginning_and_end
 from barnabas.errors import BrokerError, InvalidArgument
+from barnabas.quantities import counted
 
 _IN_SYNC = "min.insync.replicas"
 _POLICY = "cleanup.policy"
@@ -63,9 +64,10 @@ class ClusterChangelog:
     async def _check(self, admin: aio.Admin, count: int, source: str, wanted: int) -> None:
         if count != wanted:
             raise InvalidArgument(
-                f"{self._topic} has {count} partitions, and {source} has {wanted}: keys are in "
-                "other partitions now, and their state is not. Handle the records again from the "
-                "beginning: stop the application, delete the changelog topic and the group"
+                f"{self._topic} has {counted(count, 'partition')}, and {source} has {wanted}: "
+                "keys are in other partitions now, and their state is not. Handle the records "
+                "again from the beginning: stop the application, delete the changelog topic and "
+                "the group"
             )
         with suppress(BrokerError, KeyError):  # it is not allowed to ask
             policy = (await admin.configs(topic=self._topic))[_POLICY].value

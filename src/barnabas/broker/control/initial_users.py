@@ -8,7 +8,7 @@ import logging
 from random import Random
 
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
-from barnabas.log import DataDirectory, Disk
+from barnabas.log import Disk
 from barnabas.metadata.image import MetadataImage
 from barnabas.security.sasl.initial_users import parse_initial_users
 from barnabas.security.sasl.scram_credential import SALT_BYTES
@@ -20,9 +20,10 @@ SETTING = "initial.users.file"
 
 
 def load_initial_users(
-    disk: Disk, config: BrokerConfig, data: DataDirectory, random: Random
+    disk: Disk, config: BrokerConfig, cluster_id: str, random: Random
 ) -> list[UserScramCredentialRecord]:
-    """The users in the file. Once the data directory belongs to a cluster, the file may be missing.
+    """The users in the file. Once the data directory belongs to a cluster, of which this is the id,
+    the file may be missing.
 
     It is read all the same if it is there: the first controller may have stopped before it has
     written the users. Raises `ConfigError`.
@@ -33,7 +34,7 @@ def load_initial_users(
     try:
         return parse_initial_users(disk.read_file(path).decode(), random.randbytes(SALT_BYTES))
     except FileNotFoundError as error:
-        if data.cluster_id:
+        if cluster_id:
             logger.info("%s=%s is missing; only a new cluster needs it", SETTING, path)
             return []
         raise ConfigError(

@@ -11,7 +11,7 @@ that it accepts. Nodes read the file again when it has changed.
 from base64 import urlsafe_b64encode
 
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
-from barnabas.log import DataDirectory, Disk
+from barnabas.log import Disk
 
 SECRET_FILE = "cluster.secret"  # noqa: S105 - its name
 SETTING = "cluster.secret.file"
@@ -20,12 +20,15 @@ _MAX_LINES = 2
 NEW_BYTES = 32
 
 
-def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes | None:
-    """The secret, if there is one; two, in lines, while it is changed. Raises `ConfigError`."""
+def load_secret(disk: Disk, config: BrokerConfig, directory: str) -> bytes | None:
+    """The secret, if there is one; two, in lines, while it is changed. Raises `ConfigError`.
+
+    `directory` is the data directory.
+    """
     path = config.node.cluster_secret_file
     is_optional = path is None
     if path is None:
-        path = secret_path(data)
+        path = secret_path(directory)
     try:
         if is_optional and not disk.exists(path):
             return None
@@ -49,8 +52,8 @@ def load_secret(disk: Disk, config: BrokerConfig, data: DataDirectory) -> bytes 
     return b"\n".join(lines)
 
 
-def secret_path(data: DataDirectory) -> str:
-    return f"{data.path}/{SECRET_FILE}"
+def secret_path(directory: str) -> str:
+    return f"{directory}/{SECRET_FILE}"
 
 
 def new_secret(randomness: bytes) -> bytes:

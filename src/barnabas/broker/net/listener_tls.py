@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Protocol, TypeVar
 
-from barnabas.broker.net.listener import Listener
+from barnabas.broker.net.listener import Listener, listeners_of
 from barnabas.broker.settings.component_settings import TlsSettings
-from barnabas.broker.settings.config import ConfigError
+from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.security.distinguished_name import subject_of
 from barnabas.security.principal import ANONYMOUS, USER, Principal
 from barnabas.security.principal_rules import PrincipalRules
@@ -138,6 +138,15 @@ class ListenerTls:
         if not name:
             raise ValueError(f"no rule of ssl.principal.mapping.rules matches {subject!r}")
         return Principal(USER, name)
+
+
+def open_tls(config: BrokerConfig) -> dict[str, ListenerTls]:
+    """TLS of the listeners that have it, by name. Raises `ConfigError`."""
+    return {
+        name: ListenerTls(listener)
+        for name, listener in listeners_of(config).items()
+        if listener.protocol.has_tls
+    }
 
 
 def _files(settings: TlsSettings) -> TlsFiles:

@@ -96,7 +96,7 @@ class NodeCredentials:
                 SETTING,
             )
             return
-        path = secret_path(self._data)
+        path = secret_path(self._data.path)
         secret = new_secret(self._random.randbytes(NEW_BYTES))
         try:
             await self._loop.run_in_executor(self._executor, write_secret, self._disk, path, secret)

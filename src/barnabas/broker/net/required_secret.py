@@ -17,7 +17,7 @@ from barnabas.broker.net.cluster_secret import (
 from barnabas.broker.net.listener import listeners_of
 from barnabas.broker.settings.component_settings import TlsSettings
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
-from barnabas.log import DataDirectory, Disk
+from barnabas.log import Disk
 
 
 def why_secret_is_required(config: BrokerConfig) -> str | None:
@@ -32,9 +32,19 @@ def why_secret_is_required(config: BrokerConfig) -> str | None:
     return None
 
 
+def check_shared_secret(config: BrokerConfig, secret: bytes | None, *, is_alone: bool) -> None:
+    """Raise `ConfigError` if the nodes need a secret and have none."""
+    why = why_secret_is_required(config)
+    if secret is None and why is not None and not is_alone:
+        raise ConfigError(
+            f"{why}, but the nodes share no secret: any client could pass for a node. Give every "
+            f"node the same {SETTING}, see docs/cluster.md"
+        )
+
+
 def ensure_required_secret(
     config: BrokerConfig,
-    data: DataDirectory,
+    directory: str,
     disk: Disk,
     random: Random,
     secret: bytes | None,
@@ -48,12 +58,8 @@ def ensure_required_secret(
     why = why_secret_is_required(config)
     if secret is not None or why is None:
         return secret
-    if not is_alone:
-        raise ConfigError(
-            f"{why}, but the nodes share no secret: any client could pass for a node. Give every "
-            f"node the same {SETTING}, see docs/cluster.md"
-        )
-    path = secret_path(data)
+    check_shared_secret(config, secret, is_alone=is_alone)
+    path = secret_path(directory)
     secret = new_secret(random.randbytes(NEW_BYTES))
     try:
         write_secret(disk, path, secret)

@@ -37,6 +37,8 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
                 f"{own.address.port} by {SETTING}"
             )
         reached = {listen.port, (listener.advertised or listen).port}
+        if own.address.port in config.listeners.left_out:
+            raise ConfigError(_why_not_there(voters, own, config))
         if own.address.port not in reached:
             raise ConfigError(
                 f"{SETTING}={text}: node {node_id} is to be reached at {own.address}, and this is "
@@ -49,6 +51,22 @@ def configured_voters(config: BrokerConfig) -> list[Voter]:
             "give advertised.listeners=HOST:PORT, or --advertise"
         )
     return voters
+
+
+def _why_not_there(voters: Sequence[Voter], own: Voter, config: BrokerConfig) -> str:
+    """The voters are named as for Kafka, by a listener that is only for controllers."""
+    listeners = config.listeners
+    left_out, used = listeners.left_out, listeners.inter_broker
+    port = (used.advertised or used.address).port
+    moved = [
+        Voter(each.id, Address(each.address.host, port)) if each.address.port in left_out else each
+        for each in voters
+    ]
+    return (
+        f"{SETTING}={config.node.quorum_voters}: listener {left_out[own.address.port]} is not "
+        f"opened, as controllers use the inter-broker listener, {used.name}; write "
+        f"{SETTING}={format_voters(moved)} if the other nodes listen on that port, too"
+    )
 
 
 def parse_voters(text: str | None) -> list[Voter]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from barnabas.quantities import agreeing, counted_of
 from barnabas.records.batch import BatchHeader
 from barnabas.records.check import FoundRecord
 from barnabas.records.errors import InvalidBatch
@@ -75,12 +76,12 @@ class AppendLimits:
         messages = []
         if bad_keys:
             messages.append(
-                f"{at_least}{len(bad_keys)} of {header.record_count} records have no key, which a "
+                f"{at_least}{_some_have(len(bad_keys), header.record_count)} no key, which a "
                 "compacted topic needs (cleanup.policy=compact)"
             )
         if bad_times:
             messages.append(
-                f"{at_least}{len(bad_times)} of {header.record_count} records have a timestamp "
+                f"{at_least}{_some_have(len(bad_times), header.record_count)} a timestamp "
                 f"outside of {from_ms} to {upto_ms} "
                 "(message.timestamp.before.max.ms, message.timestamp.after.max.ms)"
             )
@@ -103,3 +104,7 @@ class AppendLimits:
                     (index, f"timestamp {timestamp} is not between {from_ms} and {upto_ms}")
                 )
         return bad_keys, bad_times
+
+
+def _some_have(number: int, of: int) -> str:
+    return f"{counted_of(number, of, 'record')} {agreeing(number, 'has', 'have')}"

@@ -76,7 +76,7 @@ class BrokerConfig:
             if why is not None and (text != config.default or name in _WITHOUT_EFFECT):
                 self.without_effect[name] = why
         if wrong:
-            raise ConfigError(_together(wrong), self.without_effect)
+            raise ConfigError(together(wrong), self.without_effect)
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         try:
             self._of_listeners = {
@@ -145,7 +145,7 @@ def _refusal(name: str) -> str:
     return why_refused(name) or meant
 
 
-def _together(wrong: Sequence[str]) -> str:
+def together(wrong: Sequence[str]) -> str:
     """One message for all settings that are wrong."""
     if len(wrong) == 1:
         return wrong[0]

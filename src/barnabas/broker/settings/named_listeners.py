@@ -44,6 +44,8 @@ class NamedListeners:
 
     every: tuple[NamedListener, ...]
     inter_broker: NamedListener
+    left_out: Mapping[int, str]
+    """Ports of listeners that are only for controllers, and their names."""
 
     def __iter__(self) -> Iterator[NamedListener]:
         return iter(self.every)
@@ -95,7 +97,7 @@ def read_listeners(
         for each, protocol in zip(own, chosen, strict=True)
     )
     _check_ports(node.listeners, every)
-    made = NamedListeners(every, _inter_broker(node, every))
+    made = NamedListeners(every, _inter_broker(node, every), _ports(bound, controllers))
     for each in bound:
         if each.name in controllers:
             protocol = _protocol(node.listeners, each, protocols)
@@ -103,6 +105,15 @@ def read_listeners(
     if BOOTSTRAP in properties:
         left_out[BOOTSTRAP] = _why_no_bootstrap(properties[BOOTSTRAP], node, bound)
     return made, left_out
+
+
+def _ports(bound: list[_Entry], controllers: set[str]) -> dict[int, str]:
+    found = {}
+    for each in bound:
+        port = each.address.rpartition(":")[2]
+        if each.name in controllers and port.isdecimal():
+            found[int(port)] = each.name
+    return found
 
 
 def parse_address(text: str, given: str) -> Address:

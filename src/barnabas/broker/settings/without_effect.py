@@ -134,7 +134,7 @@ BROKER_CONFIGS_WITHOUT_EFFECT = (
         ("sasl.mechanism.inter.broker.protocol", _STRING, None, None),
     ),
     *_because(
-        "every node is a broker, and the voters are its controllers",
+        "every node is a broker, and those in controller.quorum.voters are its controllers too",
         ("controller.listener.names", _LIST, None, None),
         ("process.roles", _LIST, None, None),
     ),

@@ -5,20 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from barnabas.cli.admin.setting_names import check_setting_names
+from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import CommandError, Session, UsageError, cluster_command
 from barnabas.cli.base.completion import complete_topic
-from barnabas.cli.base.output import Cell, print_json, print_line, print_table, say
+from barnabas.cli.base.output import print_json, print_line, print_table, say
 from barnabas.cli.base.pairs import parse_pairs
-from barnabas.quantities import counted, human_size
+from barnabas.quantities import counted
 
 if TYPE_CHECKING:
     from barnabas.client.admin.topics import CreatedTopic
-    from barnabas.client.connect.cluster_client import ClusterClient
-    from barnabas.client.connect.cluster_metadata import (
-        PartitionMetadata,
-        TopicMetadata,
-        TopicPartition,
-    )
 
 app = typer.Typer(no_args_is_help=True, help="Create, list, describe, alter and delete topics.")
 
@@ -125,11 +120,13 @@ async def list_(
     internal: Annotated[bool, typer.Option("--internal", help="Include internal topics.")] = False,
 ) -> None:
     """List topics."""
+    from barnabas.cli.admin.topic_description import is_internal
+
     async with session.connect() as cluster:
         topics = [
             topic
             for _, topic in sorted((await cluster.refresh(None)).items())
-            if internal or not _is_internal(topic)
+            if internal or not is_internal(topic)
         ]
     rows = [
         (
@@ -165,140 +162,41 @@ async def describe(
             help="Show only under-replicated partitions, also of internal topics.",
         ),
     ] = False,
-) -> None:
-    """Show partitions, leaders, replicas, offsets and settings."""
+) -> int:
+    """Show partitions, leaders, replicas, offsets and settings.
+
+    What this user may not see is left out, and named with the right it needs.
+    """
+    from barnabas.cli.admin.topic_description import (
+        describe_topics,
+        every_topic,
+        named_topics,
+        print_topic,
+        with_lacking,
+    )
     from barnabas.cli.base.topic_names import check_topics
 
+    unknown: dict[str, str] = {}
     async with session.connect(retry_timeout_ms=_PATIENCE_MS) as cluster:
         if names:
             await check_topics(cluster, names)
-            topics = list((await cluster.topics(names)).values())
+            topics = await named_topics(cluster, names, unknown)
         else:
-            everything = sorted((await cluster.refresh(None)).values())
-            topics = [topic for topic in everything if under_replicated or not _is_internal(topic)]
+            topics = await every_topic(cluster, unknown, internal=under_replicated)
+        lacks_one = len(unknown) > 0 and bool(names)
         if under_replicated:
-            lacking = [topic._replace(partitions=_lacking(topic)) for topic in topics]
-            topics = [topic for topic in lacking if topic.partitions]
-        described = await _describe(cluster, topics)
+            topics = [each for each in map(with_lacking, topics) if each.partitions]
+        described = await describe_topics(cluster, topics, unknown)
     if session.as_json:
         print_json(described)
-        return
-    for number, topic in enumerate(described):
-        if number:
-            print_line()
-        _print_topic(topic)
-
-
-async def _describe(
-    cluster: "ClusterClient", topics: "list[TopicMetadata]"
-) -> list[dict[str, object]]:
-    from barnabas.client.admin.configs import ResourceType, describe_configs
-    from barnabas.client.admin.replicas import eligible_leaders
-    from barnabas.client.admin.topics import log_sizes
-    from barnabas.client.connect.cluster_metadata import NO_LEADER, TopicPartition
-
-    partitions = [
-        TopicPartition(topic.name, each.partition)
-        for topic in topics
-        for each in topic.partitions
-        if each.leader != NO_LEADER
-    ]
-    offsets = await _offsets(cluster, partitions)
-    sizes = await log_sizes(cluster)
-    eligible = await eligible_leaders(cluster, [topic.name for topic in topics])
-    configs = await describe_configs(cluster, ResourceType.TOPIC, [topic.name for topic in topics])
-    described: list[dict[str, object]] = []
-    for topic in topics:
-        rows = []
-        for each in topic.partitions:
-            name = TopicPartition(topic.name, each.partition)
-            start, end = offsets.get(name, (None, None))
-            elr, last_known_elr = eligible.get(name, ([], []))
-            rows.append(
-                {
-                    "partition": each.partition,
-                    "leader": None if each.leader == NO_LEADER else each.leader,
-                    "replicas": each.replicas,
-                    "isr": each.isr,
-                    "elr": elr,
-                    "last_known_elr": last_known_elr,
-                    "under_replicated": len(each.isr) < len(each.replicas),
-                    "start_offset": start,
-                    "end_offset": end,
-                    "size_bytes": sizes.get(name),
-                }
-            )
-        own = {entry.name: entry.value for entry in configs[topic.name] if entry.is_own}
-        described.append(
-            {
-                "topic": topic.name,
-                "internal": _is_internal(topic),
-                "partitions": rows,
-                "configs": own,
-            }
-        )
-    return described
-
-
-async def _offsets(
-    cluster: "ClusterClient", partitions: "list[TopicPartition]"
-) -> "dict[TopicPartition, tuple[int, int]]":
-    """Start and end offsets; partitions with an unreachable leader are left out."""
-    from barnabas.client.offsets.list_offsets import beginning_and_end
-    from barnabas.errors import BarnabasError
-
-    found: dict[TopicPartition, tuple[int, int]] = {}
-    for led in (await cluster.by_leader(partitions)).values():
-        try:
-            found |= await beginning_and_end(cluster, led)
-        except BarnabasError as error:
-            if not error.retriable:
-                raise
-            say(f"warning: {error}")
-    return found
-
-
-def _print_topic(topic: dict[str, object]) -> None:
-    partitions, configs = topic["partitions"], topic["configs"]
-    assert isinstance(partitions, list)
-    assert isinstance(configs, dict)
-    settings = ", ".join(f"{name}={value}" for name, value in configs.items())
-    print_line(
-        f"topic {topic['topic']}: {counted(len(partitions), 'partition')}, "
-        f"configs: {settings or 'default'}"
-    )
-    columns = ["partition", "leader", "replicas", "isr", "start", "end", "size"]
-    rows: list[list[Cell]] = [
-        [
-            row["partition"],
-            row["leader"],
-            ",".join(map(str, row["replicas"])),
-            ",".join(map(str, row["isr"])),
-            row["start_offset"],
-            row["end_offset"],
-            None if row["size_bytes"] is None else human_size(row["size_bytes"]),
-        ]
-        for row in partitions
-    ]
-    if any(row["elr"] for row in partitions):
-        columns.insert(4, "elr")
-        for line, row in zip(rows, partitions, strict=True):
-            line.insert(4, ",".join(map(str, row["elr"])))
-    remarks = [_remark(row) for row in partitions]
-    if any(remarks):
-        columns.append("remark")
-        rows = [[*row, remark] for row, remark in zip(rows, remarks, strict=True)]
-    print_table(columns, rows)
-
-
-def _remark(partition: dict[str, object]) -> str:
-    if partition["leader"] is None:
-        return "no leader"
-    return "under-replicated" if partition["under_replicated"] else ""
-
-
-def _lacking(topic: "TopicMetadata") -> "list[PartitionMetadata]":
-    return [each for each in topic.partitions if len(each.isr) < len(each.replicas)]
+    else:
+        for number, topic in enumerate(described):
+            if number:
+                print_line()
+            print_topic(topic)
+    for what, why in unknown.items():
+        say(f"not shown [{what}] {why}")
+    return exit_codes.FAILURE if lacks_one else exit_codes.OK
 
 
 @app.command("delete", epilog="Example: barnabas topics delete orders invoices")
@@ -384,7 +282,3 @@ async def alter(
             f"note: keys are hashed to {partitions} partitions from now on. New records of a key "
             "may go to another partition than its earlier ones, and be read before them"
         )
-
-
-def _is_internal(topic: "TopicMetadata") -> bool:
-    return topic.is_internal or topic.name.startswith("__")

@@ -10,7 +10,7 @@ from barnabas.cli.base import exit_codes
 from barnabas.cli.base.command import Session, cluster_command
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.progress import ProgressLine
-from barnabas.quantities import counted, human_size
+from barnabas.quantities import counted, counted_of, human_size
 
 EPILOG = "Example: barnabas backup create /backups/orders --rate 20000000"
 
@@ -44,7 +44,7 @@ async def create(
     line = ProgressLine()
 
     def show(copied: int, done: int, total: int) -> None:
-        line.show(f"copied {human_size(copied)}, {done} of {total} partitions done")
+        line.show(f"copied {human_size(copied)}, {counted_of(done, total, 'partition')} done")
 
     options = CreateOptions(topic or (), group or (), rate, full, read_key(key_file, place))
     store = open_store(place)

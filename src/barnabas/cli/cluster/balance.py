@@ -26,6 +26,7 @@ from barnabas.client.connect.cluster_metadata import (
     partitions_of,
 )
 from barnabas.client.offsets.list_offsets import beginning_and_end
+from barnabas.quantities import agreeing, counted
 
 
 class PlannedMove(NamedTuple):
@@ -75,9 +76,11 @@ async def make_plan(
         )
     under_way = await list_reassignments(cluster)
     if under_way:
+        count = counted(len(under_way), "partition")
         raise CommandError(
-            f"{len(under_way)} partitions are being moved, such as {min(under_way)}; wait for them "
-            "(`barnabas cluster status`), or cancel them (`barnabas cluster move --cancel`)"
+            f"{count} {agreeing(len(under_way), 'is', 'are')} being moved, such as "
+            f"{min(under_way)}; wait for the end (`barnabas cluster status`), or cancel the move "
+            "(`barnabas cluster move --cancel`)"
         )
     partitions = partitions_of(await cluster.refresh(None))
     for each in leaving:

@@ -6,6 +6,7 @@ from barnabas.cli.base.client_security import ClientConfig
 from barnabas.cli.base.command import Session
 from barnabas.cli.base.output import print_json, say
 from barnabas.cli.base.supervisor_socket import ask_supervisor
+from barnabas.cli.base.voters import MOST_VOTERS
 from barnabas.cli.cluster.membership import add_node, settled_cluster, spread_replicas
 from barnabas.client.admin.quorum import describe_quorum
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -13,7 +14,6 @@ from barnabas.quantities import counted
 
 ADMINISTRATOR = Path("security", "admin.properties")
 """In the data directory of a local cluster that was started with `--secure`."""
-_MOST_VOTERS = 5
 
 
 async def add_local_node(
@@ -50,7 +50,7 @@ async def _let_vote(cluster: ClusterClient) -> list[int]:
     described = await settled_cluster(cluster)
     up = [each.node_id for each in described.brokers if not each.fenced]
     voters = await _voters(cluster)
-    if len(up) % 2 and len(voters) < len(up) <= _MOST_VOTERS:
+    if len(up) % 2 and len(voters) < len(up) <= MOST_VOTERS:
         for each in sorted(set(up).difference(voters)):
             await add_node(cluster, each)
         voters = await _voters(cluster)

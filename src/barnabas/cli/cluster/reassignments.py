@@ -24,7 +24,7 @@ from barnabas.client.connect.cluster_metadata import (
     partitions_of,
 )
 from barnabas.errors import BarnabasError
-from barnabas.quantities import counted
+from barnabas.quantities import counted, counted_of
 from barnabas.wire.errors import ErrorCode
 
 AT_ONCE = 20
@@ -60,7 +60,7 @@ class Progress(ProgressLine):
         self._what = what
 
     def show_done(self, done: int, detail: str) -> None:
-        self.show(f"{self._what}: {done} of {self._total} partitions done{detail}")
+        self.show(f"{self._what}: {counted_of(done, self._total, 'partition')} done{detail}")
 
 
 async def carry_out(

@@ -53,8 +53,7 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
     if as_json:
         print_json(_as_json(status))
         return
-    verdict = "healthy" if status.is_healthy else "; ".join(status.problems)
-    print_line(f"cluster {status.cluster_id}: {verdict}")
+    print_line(f"cluster {status.cluster_id}: {_verdict(status)}")
     print_table(
         ("node", "address", "rack", "state", "role", "leaders", "replicas"),
         [
@@ -99,6 +98,14 @@ def print_status(status: ClusterStatus, *, as_json: bool) -> None:
         f"not available {len(status.offline)}, moving {len(status.moving)}"
     )
     _print_partitions(status)
+    for what, why in status.unknown.items():
+        print_line(f"not checked [{what}] {why}")
+
+
+def _verdict(status: ClusterStatus) -> str:
+    if not status.is_healthy:
+        return "; ".join(status.problems)
+    return "healthy, as far as this user may see" if status.unknown else "healthy"
 
 
 def _print_partitions(status: ClusterStatus) -> None:
@@ -154,6 +161,7 @@ def _as_json(status: ClusterStatus) -> dict[str, object]:
         "cluster_id": status.cluster_id,
         "healthy": status.is_healthy,
         "problems": status.problems,
+        "not_checked": status.unknown,
         "nodes": [
             {
                 "node": node.node_id,

@@ -18,6 +18,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.consumer_options import GroupProtocolName, IsolationName
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, list_offsets
+from barnabas.quantities import counted
 from barnabas.records.message import Message
 from barnabas.records.record import Record
 
@@ -243,8 +244,8 @@ async def named_partitions(
         for partition in only or range(len(topic.partitions)):
             if partition >= len(topic.partitions):
                 raise UsageError(
-                    f"--partition {partition}: {name} has {len(topic.partitions)} partitions, "
-                    "counted from 0"
+                    f"--partition {partition}: {name} has "
+                    f"{counted(len(topic.partitions), 'partition')}, counted from 0"
                 )
             partitions.append(TopicPartition(name, partition))
     return partitions

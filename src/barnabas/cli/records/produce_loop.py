@@ -16,7 +16,7 @@ from barnabas.client.producer.batch_completion import DeliveryCount
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.producer.sent_record import Sent
 from barnabas.errors import RecordTooLarge
-from barnabas.quantities import counted
+from barnabas.quantities import agreeing, counted, counted_of
 from barnabas.records.record import Headers
 
 _PROGRESS_INTERVAL_S = 0.5
@@ -102,8 +102,9 @@ async def produce_lines(
                 }
             )
     if count.failed:
-        total = counted(count.failed + count.delivered, "record")
-        raise CommandError(f"{count.failed:,} of {total} were not delivered: {count.first_error}")
+        failed = counted_of(count.failed, count.failed + count.delivered, "record")
+        verb = agreeing(count.failed, "was", "were")
+        raise CommandError(f"{failed} {verb} not delivered: {count.first_error}")
     if not quiet and not as_json:
         say(_summary(count, topic, partitions))
 

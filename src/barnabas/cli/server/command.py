@@ -161,7 +161,9 @@ def server(
         properties |= with_aliases(parse_pairs(settings or [], "--set"))
         properties |= {name: value for name, value in options.items() if value is not None}
         if check:
-            return _check(properties)
+            from barnabas.cli.server.check import check_settings
+
+            return check_settings(properties, nodes, secure=secure)
         wanted = Companions(
             _CONSOLE_PORT if console and console_port is None else console_port,
             _REGISTRY_PORT if registry and registry_port is None else registry_port,
@@ -171,27 +173,6 @@ def server(
         return _run_nodes(properties, nodes, secure=secure, wanted=wanted)
     except (ConfigError, InvalidConfigError) as error:
         raise CommandError(str(error), exit_codes.USAGE) from error
-
-
-def _check(properties: Mapping[str, str]) -> int:
-    """Print which settings have no effect. Raises `ConfigError` if any are refused."""
-    from barnabas.broker.quorum.configured_voters import configured_voters
-    from barnabas.broker.settings.config import BrokerConfig, ConfigError
-
-    refused = None
-    without_effect: Mapping[str, str] = {}
-    try:
-        config = BrokerConfig(properties)
-        without_effect = config.without_effect
-        configured_voters(config)
-    except ConfigError as error:
-        refused, without_effect = error, without_effect or error.without_effect
-    for name, why in sorted(without_effect.items()):
-        print(f"{name} has no effect: {why}")
-    if refused is not None:
-        raise refused
-    print("a node can start with these settings")
-    return exit_codes.OK
 
 
 def _run_node(properties: dict[str, str], *, secure: bool, wanted: "Companions") -> int:
@@ -204,12 +185,7 @@ def _run_node(properties: dict[str, str], *, secure: bool, wanted: "Companions")
     administrator = None
     if secure:
         secured = _secured_data(properties)
-        if "controller.quorum.voters" in properties:
-            raise CommandError(
-                "--voters can't be combined with --secure; make the files of a cluster on several "
-                "machines with `barnabas security init`",
-                exit_codes.USAGE,
-            )
+        secured.check(properties, is_alone=True)
         properties = secured.prepare(properties, 1)
         address = properties.get("advertised.listeners", properties["listeners"])
         say(secured.how_to_connect(address.partition("://")[2]))
@@ -234,9 +210,11 @@ def _run_nodes(
     from barnabas.cli.server.local_nodes import (
         check_not_secured,
         check_ports,
+        data_directory,
         make_secret,
         plan_nodes,
     )
+    from barnabas.cli.server.local_voters import choose_voters
     from barnabas.cli.server.supervisor import supervise
 
     if count > 1:  # each node alone would take the whole container for its own
@@ -247,6 +225,7 @@ def _run_nodes(
         secured = _secured_data(properties)
         planned = secured.secured(plan_nodes(secured.prepare(properties, count), count))
         check_ports(planned)
+        choose_voters(data_directory(properties), count)
         servers = ",".join(str(node.address) for node in planned)
         secured.name_servers(servers)
         with with_companions(servers, wanted, secured.files.administrator_file):
@@ -254,6 +233,7 @@ def _run_nodes(
     check_not_secured(properties)
     planned = plan_nodes(properties, count)
     check_ports(planned)
+    choose_voters(data_directory(properties), count)
     if "cluster.secret.file" not in properties:
         make_secret(planned)
     servers = ",".join(str(node.address) for node in planned)

@@ -8,7 +8,7 @@ import contextlib
 import random
 import secrets
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from barnabas.broker.quorum.configured_voters import Voter, format_voters
 from barnabas.broker.settings.config import BrokerConfig, ConfigError
 from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.broker.settings.named_listeners import NamedListener, NamedListeners
+from barnabas.cli.server.local_voters import voting
 from barnabas.log import OsDisk
 from barnabas.log.directory.data_directory import META_FILE
 from barnabas.wire.endpoint import Address
@@ -31,8 +32,6 @@ _NAME = "node-"
 _LISTENING_PORTS = range(10_240, 32_768)
 _NUMBERED = ("node.id", VOTERS)
 LOG_FILE = "log.file"
-VOTERS_FILE = "voters"
-"""In the data directory of a cluster with nodes that were added: the ids of those that vote."""
 
 SECURITY_FOLDER = "security"
 """Where `--secure` keeps its files, in the data directory."""
@@ -66,7 +65,7 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
         if name in properties:
             raise ConfigError(
                 f"{name}={properties[name]} cannot be combined with --nodes, which numbers the "
-                "nodes from 1 and makes all of them voters"
+                "nodes from 1 and chooses the voters"
             )
     for listener in config.listeners:
         if listener.address.is_wildcard and listener.advertised is None:
@@ -78,11 +77,9 @@ def plan_nodes(properties: Mapping[str, str], count: int) -> list[LocalNode]:
     check_directory(directory)
     ports = _ports_by_listener(config, count)
     inter_broker = config.listeners.inter_broker
-    voting = remembered_voters(directory)
     voters = [
-        Voter(number, Address(_inside(inter_broker), port))
-        for number, port in enumerate(ports[inter_broker.name], 1)
-        if voting is None or number in voting
+        Voter(number, Address(_inside(inter_broker), ports[inter_broker.name][number - 1]))
+        for number in voting(directory, count)
     ]
     secret = {SECRET: properties.get(SECRET, str(directory.absolute() / SECRET_FILE))}
     nodes = []
@@ -145,26 +142,6 @@ def plan_another(nodes: Sequence[LocalNode]) -> LocalNode:
         path = Path(log_file)
         own[LOG_FILE] = str(path.with_stem(f"{path.stem.removesuffix('-1')}-{number}"))
     return LocalNode(number, reached[0], own, first.is_open)
-
-
-def remembered_voters(directory: Path) -> set[int] | None:
-    """Which nodes vote, of a cluster that has got more nodes; None if all do that are started.
-
-    A node that the settings name as a voter becomes one, as it has to after the loss of its disk.
-    """
-    path = directory / VOTERS_FILE
-    if not path.exists():
-        return None
-    return {int(each) for each in path.read_text(encoding="utf-8").split()}
-
-
-def remember_voters(directory: Path, voters: Iterable[int]) -> None:
-    """Raises `ConfigError`."""
-    path = directory / VOTERS_FILE
-    try:
-        path.write_text(" ".join(map(str, voters)) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"can't write {path}: {error.strerror}") from error
 
 
 def _port_after(address: Address) -> int:

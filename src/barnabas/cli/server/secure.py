@@ -31,6 +31,18 @@ class SecuredData:
         self._directory = data_directory(properties)
         self.files = ClusterFiles(self._directory / SECURITY_FOLDER)
 
+    def check(self, properties: Mapping[str, str], *, is_alone: bool) -> dict[str, str]:
+        """Raise `ConfigError` if `prepare` would; the settings without those that it adds."""
+        if is_alone and "controller.quorum.voters" in properties:
+            raise ConfigError(
+                "--voters can't be combined with --secure; make the files of a cluster on several "
+                "machines with `barnabas security init`"
+            )
+        named = with_protocol(properties)
+        if not self.files.exist:
+            self._check_new()
+        return named
+
     def prepare(self, properties: Mapping[str, str], count: int) -> dict[str, str]:
         """Make the files if they are missing; the settings of the first node.
 

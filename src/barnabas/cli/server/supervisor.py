@@ -23,13 +23,13 @@ from barnabas.cli.server.local_nodes import (
     cluster_id_of,
     nodes_beyond,
     plan_another,
-    remember_voters,
-    remembered_voters,
 )
+from barnabas.cli.server.local_voters import remember_voters, remembered_voters
 from barnabas.cli.server.node_process import NodeProcess
 from barnabas.client.admin.brokers import describe_cluster
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BarnabasError
+from barnabas.quantities import counted
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_EVERY_S = 0.1
@@ -171,7 +171,7 @@ class Supervisor:
         cluster_id = await self._wait_for_members()
         count = len(self._processes)
         announce(
-            f"Barnabas {__version__}: {count} node{'s' * (count > 1)}, bootstrap servers "
+            f"Barnabas {__version__}: {counted(count, 'node')}, bootstrap servers "
             f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})"
         )
         if self._how_to_connect is not None:

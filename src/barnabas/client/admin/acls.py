@@ -89,7 +89,7 @@ async def describe_acls(cluster: ClusterClient, wanted: AclFilter) -> list[Acl]:
 
     async def attempt() -> list[Acl]:
         response = await (await cluster.any_connection()).send(request)
-        check(response.error_code, "access rules", response.error_message)
+        check(response.error_code, "access rules", response.error_message, needs="describe")
         return sorted(
             Acl(
                 resource.resource_type,
@@ -114,7 +114,7 @@ async def create_acls(cluster: ClusterClient, acls: Iterable[Acl]) -> None:
     async def attempt() -> None:
         response = await (await cluster.controller()).send(request)
         for result in response.results:
-            check(result.error_code, "access rules", result.error_message)
+            check(result.error_code, "access rules", result.error_message, needs="alter")
 
     await cluster.retrying(attempt)
 
@@ -127,7 +127,7 @@ async def delete_acls(cluster: ClusterClient, wanted: Iterable[AclFilter]) -> li
     async def attempt() -> list[Acl]:
         response = await (await cluster.controller()).send(request)
         for result in response.filter_results:
-            check(result.error_code, "access rules", result.error_message)
+            check(result.error_code, "access rules", result.error_message, needs="alter")
             for acl in result.matching_acls:
                 check(acl.error_code, "access rules", acl.error_message)
                 deleted.add(

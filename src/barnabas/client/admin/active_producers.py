@@ -62,7 +62,9 @@ async def describe_producers(
             for topic in response.topics:
                 for answer in topic.partitions:
                     name = TopicPartition(topic.name, answer.partition_index)
-                    check(answer.error_code, f"partition {name}", answer.error_message)
+                    check(
+                        answer.error_code, f"partition {name}", answer.error_message, needs="read"
+                    )
                     found[name] = [_producer_of(name, each) for each in answer.active_producers]
 
     await cluster.retrying(attempt, topics={each.topic for each in partitions})

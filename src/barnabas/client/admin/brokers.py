@@ -77,6 +77,6 @@ async def unregister_broker(cluster: ClusterClient, node_id: int) -> None:
             response = await (await cluster.controller()).send(
                 request, timeout_ms=cluster.request_timeout_ms
             )
-            check(response.error_code, f"broker {node_id}", response.error_message)
+            check(response.error_code, f"broker {node_id}", response.error_message, needs="alter")
 
     await cluster.retrying(attempt)

@@ -15,7 +15,7 @@ async def describe_classic_group(connection: BrokerConnection, group_id: str) ->
     """Raises `UnknownGroup` if there is none of this type."""
     response = await connection.send(DescribeGroupsRequest(groups=[group_id]))
     (group,) = response.groups
-    check(group.error_code, f"group {group_id}", group.error_message)
+    check(group.error_code, f"group {group_id}", group.error_message, needs="describe")
     if group.group_state == _DEAD:
         raise broker_error(ErrorCode.GROUP_ID_NOT_FOUND, f"group {group_id}")
     is_consumer = group.protocol_type in (_CONSUMER, "")

@@ -161,7 +161,11 @@ async def list_config_resources(cluster: ClusterClient, resource_type: ResourceT
         connection = await cluster.any_connection()
         request = ListConfigResourcesRequest([resource_type])
         response = await connection.send(request, timeout_ms=cluster.request_timeout_ms)
-        check(response.error_code, f"resources of type {resource_type.label}")
+        check(
+            response.error_code,
+            f"resources of type {resource_type.label}",
+            needs="describe_configs",
+        )
         return sorted(each.resource_name for each in response.config_resources)
 
     return await cluster.retrying(attempt)
@@ -190,7 +194,7 @@ async def alter_configs(
         response = await connection.send(request)
         for result in response.responses:
             what = f"{resource_type.label} {result.resource_name}"
-            check(result.error_code, what, result.error_message)
+            check(result.error_code, what, result.error_message, needs="alter_configs")
 
     await cluster.retrying(attempt)
 
@@ -247,7 +251,14 @@ async def _describe(
         name = result.resource_name
         if result.error_code:
             what = f"{resource_type.label} {name}"
-            found.append((name, broker_error(result.error_code, what, result.error_message)))
+            found.append(
+                (
+                    name,
+                    broker_error(
+                        result.error_code, what, result.error_message, needs="describe_configs"
+                    ),
+                )
+            )
             continue
         entries = (
             ConfigEntry(

@@ -18,7 +18,7 @@ async def describe_consumer_group(connection: BrokerConnection, group_id: str) -
     """Raises `UnknownGroup` if there is none of this type."""
     response = await connection.send(ConsumerGroupDescribeRequest(group_ids=[group_id]))
     (group,) = response.groups
-    check(group.error_code, f"group {group_id}", group.error_message)
+    check(group.error_code, f"group {group_id}", group.error_message, needs="describe")
     return GroupMembers(
         group_id,
         group.group_state,

@@ -81,8 +81,8 @@ async def raise_feature(
     async def attempt() -> None:
         connection = await cluster.controller()
         response = await connection.send(request, timeout_ms=cluster.request_timeout_ms)
-        check(response.error_code, f"{name} {level}", response.error_message)
+        check(response.error_code, f"{name} {level}", response.error_message, needs="alter")
         for result in response.results:
-            check(result.error_code, f"{name} {level}", result.error_message)
+            check(result.error_code, f"{name} {level}", result.error_message, needs="alter")
 
     await cluster.retrying(attempt)

@@ -58,7 +58,7 @@ async def list_groups(
         for node_id in cluster.brokers:
             connection = await cluster.connection(node_id)
             response = await connection.send(ListGroupsRequest())
-            check(response.error_code, f"groups of broker {node_id}")
+            check(response.error_code, f"groups of broker {node_id}", needs="describe")
             is_typed = connection.version_for(ListGroupsRequest) >= _SINCE_TYPES
             listings += [
                 GroupListing(

@@ -50,7 +50,7 @@ async def log_directories(
             response = await connection.send(request, timeout_ms=_ANSWER_TIMEOUT_MS)
         except (BrokerUnreachable, ConnectionLost, RequestTimedOut):
             return []
-        check(response.error_code, f"log directories of broker {node_id}")
+        check(response.error_code, f"log directories of broker {node_id}", needs="describe")
         return [_directory(node_id, each) for each in response.results]
 
     answers = await gather(*map(ask, sorted(cluster.brokers)))

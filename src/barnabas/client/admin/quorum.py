@@ -56,7 +56,7 @@ async def describe_quorum(cluster: ClusterClient) -> QuorumDescription:
 
     async def attempt() -> QuorumDescription:
         answer = await _ask(await cluster.controller(), cluster.request_timeout_ms)
-        check(answer.error_code, "the quorum", answer.error_message)
+        check(answer.error_code, "the quorum", answer.error_message, needs="describe")
         return QuorumDescription(
             answer.leader_id,
             answer.leader_epoch,
@@ -98,7 +98,7 @@ def _key_of(state: ReplicaState) -> tuple[int, bytes]:
 async def _ask(connection: BrokerConnection, timeout_ms: int) -> PartitionResult:
     request = DescribeQuorumRequest(topics=[TopicData(METADATA_TOPIC, [PartitionData(0)])])
     response = await connection.send(request, timeout_ms=timeout_ms)
-    check(response.error_code, "the quorum", response.error_message)
+    check(response.error_code, "the quorum", response.error_message, needs="describe")
     answers = [answer for topic in response.topics for answer in topic.partitions]
     if not answers:
         raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, "the quorum", "it is left out")
@@ -122,7 +122,7 @@ async def add_voter(
             request, timeout_ms=cluster.request_timeout_ms
         )
         if response.error_code != ErrorCode.DUPLICATE_VOTER:  # an earlier attempt was heard
-            check(response.error_code, f"node {node_id}", response.error_message)
+            check(response.error_code, f"node {node_id}", response.error_message, needs="alter")
 
     await cluster.retrying(attempt)
 
@@ -138,7 +138,7 @@ async def remove_voter(cluster: ClusterClient, node_id: int, directory_id: bytes
             request, timeout_ms=cluster.request_timeout_ms
         )
         if response.error_code != ErrorCode.VOTER_NOT_FOUND:  # an earlier attempt was heard
-            check(response.error_code, f"node {node_id}", response.error_message)
+            check(response.error_code, f"node {node_id}", response.error_message, needs="alter")
 
     await cluster.retrying(attempt)
 

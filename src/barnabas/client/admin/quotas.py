@@ -68,7 +68,7 @@ async def describe_quotas(
 
     async def attempt() -> list[QuotaDescription]:
         response = await (await cluster.any_connection()).send(request)
-        check(response.error_code, "quotas", response.error_message)
+        check(response.error_code, "quotas", response.error_message, needs="describe_configs")
         return [
             QuotaDescription(
                 _entity({part.entity_type: part.entity_name for part in entry.entity}),
@@ -102,6 +102,8 @@ async def alter_quotas(
     async def attempt() -> None:
         response = await (await cluster.controller()).send(request)
         for result in response.entries:
-            check(result.error_code, f"quota of {entity}", result.error_message)
+            check(
+                result.error_code, f"quota of {entity}", result.error_message, needs="alter_configs"
+            )
 
     await cluster.retrying(attempt)

@@ -52,7 +52,7 @@ async def alter_reassignments(
         response = await (await cluster.controller()).send(
             request, timeout_ms=cluster.request_timeout_ms
         )
-        check(response.error_code, "reassignment", response.error_message)
+        check(response.error_code, "reassignment", response.error_message, needs="alter")
         return {
             (name := TopicPartition(topic.name, answer.partition_index)): _error(
                 answer.error_code, name, answer.error_message
@@ -72,7 +72,7 @@ async def list_reassignments(cluster: ClusterClient) -> dict[TopicPartition, Rea
             ListPartitionReassignmentsRequest(timeout_ms=cluster.request_timeout_ms, topics=None),
             timeout_ms=cluster.request_timeout_ms,
         )
-        check(response.error_code, "reassignments", response.error_message)
+        check(response.error_code, "reassignments", response.error_message, needs="describe")
         return {
             TopicPartition(topic.name, each.partition_index): Reassignment(
                 each.replicas, each.adding_replicas, each.removing_replicas
@@ -112,7 +112,7 @@ async def elect_leaders(
         response = await (await cluster.controller()).send(
             request, timeout_ms=cluster.request_timeout_ms
         )
-        check(response.error_code, "election")
+        check(response.error_code, "election", needs="alter")
         return {
             (name := TopicPartition(topic.topic, answer.partition_id)): _error(
                 answer.error_code, name, answer.error_message

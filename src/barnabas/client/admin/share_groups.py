@@ -35,7 +35,7 @@ async def describe_share_group(connection: BrokerConnection, group_id: str) -> G
     """Raises `UnknownGroup` if there is none of this type."""
     response = await connection.send(ShareGroupDescribeRequest(group_ids=[group_id]))
     (group,) = response.groups
-    check(group.error_code, f"group {group_id}", group.error_message)
+    check(group.error_code, f"group {group_id}", group.error_message, needs="describe")
     return GroupMembers(
         group_id,
         group.group_state,
@@ -77,7 +77,7 @@ async def share_group_offsets(
     async def attempt() -> dict[TopicPartition, GroupOffset]:
         response = await (await cluster.coordinator(group_id)).send(request)
         (group,) = response.groups
-        check(group.error_code, f"group {group_id}", group.error_message)
+        check(group.error_code, f"group {group_id}", group.error_message, needs="describe")
         found = {}
         for topic in group.topics:
             for each in topic.partitions:

@@ -197,7 +197,7 @@ async def log_sizes(
         except (BrokerUnreachable, ConnectionLost, RequestTimedOut) as error:
             unavailable.append(error)
             continue
-        check(response.error_code, f"log directories of broker {node_id}")
+        check(response.error_code, f"log directories of broker {node_id}", needs="describe")
         for directory in response.results:
             if not directory.topics:  # one that fails now and then still tells what it holds
                 what = f"log directory {directory.log_dir} of broker {node_id}"

@@ -91,7 +91,7 @@ async def describe_transaction(
     async def attempt() -> TransactionDescription:
         coordinator = await cluster.transaction_coordinator(transactional_id)
         (state,) = (await coordinator.send(request)).transaction_states
-        check(state.error_code, f"transactional id {transactional_id}")
+        check(state.error_code, f"transactional id {transactional_id}", needs="describe")
         return TransactionDescription(
             state.transactional_id,
             state.transaction_state,

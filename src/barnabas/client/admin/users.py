@@ -50,7 +50,7 @@ async def describe_users(
 
     async def attempt() -> dict[str, UserDescription]:
         response = await (await cluster.any_connection()).send(request)
-        check(response.error_code, "users", response.error_message)
+        check(response.error_code, "users", response.error_message, needs="describe")
         found = {}
         for result in response.results:
             if result.error_code != ErrorCode.RESOURCE_NOT_FOUND:
@@ -104,7 +104,7 @@ async def _alter(cluster: ClusterClient, request: AlterUserScramCredentialsReque
         with doubt.unless_done(ErrorCode.RESOURCE_NOT_FOUND):  # what was to be removed
             response = await (await cluster.controller()).send(request)
             for result in response.results:
-                check(result.error_code, f"user {result.user}", result.error_message)
+                check(result.error_code, f"user {result.user}", result.error_message, needs="alter")
 
     await cluster.retrying(attempt)
 

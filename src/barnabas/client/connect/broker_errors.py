@@ -192,30 +192,34 @@ _CLASSES: dict[ErrorCode, type[BrokerError]] = {
 
 
 class _Resource(NamedTuple):
-    """What a denial is about, with its name in our messages."""
+    """What a denial is about, with its name in our messages; the cluster needs none."""
 
     kind: str
     option: str
     name: re.Pattern[str]
     operation: str | None = None
-    """The only one that clients ask for."""
+    """The one that clients ask for."""
+    includes_describe: str | None = None
+    """The operation that whoever describes it needs as well."""
 
 
 _RESOURCES = {
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: _Resource(
-        "topic", "--topic", re.compile(r"\btopic (\S+?)(?=,|$)|\bpartition (\S+)-\d+")
+        "topic", "--topic", re.compile(r"\btopic (\S+?)(?=,|$)|\bpartition (\S+)-\d+"), None, "read"
     ),
     ErrorCode.GROUP_AUTHORIZATION_FAILED: _Resource(
-        "group", "--group", re.compile(r"\bgroup (\S+?)(?=,|$)")
+        "group", "--group", re.compile(r"\bgroup (\S+?)(?=,|$)"), None, "read"
     ),
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _Resource(
         "transactional id",
         "--transactional-id",
         re.compile(r"\btransactional id (\S+?)(?=,|$)"),
         "write",
+        "write",
     ),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _Resource("cluster", "--cluster", re.compile(r"()")),
 }
-_READ, _DESCRIBE = "read", "describe"
+_DESCRIBE = "describe"
 _SETTING = re.compile(r"\b[a-z]+(?:\.[a-z]+){2,}\b")
 
 
@@ -255,9 +259,10 @@ def _denied(code: ErrorCode, what: str, needs: str | None) -> _Meaning | None:
         return None
     name = next(each for each in named.groups() if each is not None)
     granted, includes = needs, ""
-    if needs == _DESCRIBE:  # who reads needs both
-        granted, includes = _READ, " with read, which includes it"
-    command = f"barnabas acls add USER {granted} {resource.option} {name}"
+    if needs == _DESCRIBE and resource.includes_describe:
+        granted = resource.includes_describe
+        includes = f" with {granted}, which includes it"
+    command = f"barnabas acls add USER {granted} {resource.option} {name}".rstrip()
     return _Meaning(
         f"{needs} is not allowed on this {resource.kind}",
         f"an administrator allows it{includes}: {command}",

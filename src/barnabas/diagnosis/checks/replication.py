@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from barnabas.diagnosis.facts import Facts
 from barnabas.diagnosis.finding import Finding, critical, note, warning
-from barnabas.quantities import some
+from barnabas.quantities import counted, some
 
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
@@ -40,6 +40,22 @@ def min_isr_without_spare(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def min_isr_of_one(facts: Facts) -> Iterator[Finding]:
+    """Where two would cost nothing: with three replicas, one may still be away."""
+    topics = [
+        topic
+        for topic in sorted(facts.topics)
+        if facts.replication_factor(topic) >= _SAFE and facts.number(topic, _MIN_ISR) == 1
+    ]
+    if topics:
+        yield note(
+            "settings",
+            f"topics {some(topics)} have {_MIN_ISR}=1: while the other replicas are behind, a "
+            "record that was acknowledged with acks=all is on one disk only",
+            f"barnabas configs set topic {topics[0]} {_MIN_ISR}=2",
+        )
+
+
 def single_replicas(facts: Facts) -> Iterator[Finding]:
     if len(facts.status.nodes) < 2:
         return
@@ -65,7 +81,7 @@ def internal_topics(facts: Facts) -> Iterator[Finding]:
             yield warning(
                 "settings",
                 f"{topic} has a replication factor of {factor} in a cluster of "
-                f"{len(facts.status.nodes)} nodes",
+                f"{counted(len(facts.status.nodes), 'node')}",
                 f"barnabas cluster move {topic} --to {','.join('ID' for _ in range(wanted))}",
             )
 

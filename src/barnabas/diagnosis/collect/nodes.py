@@ -2,13 +2,21 @@
 
 import asyncio
 import ssl
+from collections.abc import Iterable
+from dataclasses import replace
 
 from barnabas.client.admin.configs import ConfigEntry, ConfigSource, ResourceType, describe_configs
 from barnabas.client.connect.broker_connection import BrokerConnection
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.diagnosis.facts import NodeFacts
-from barnabas.diagnosis.node_metrics import SETTING, NodeMetrics, scrape, scrape_address
-from barnabas.errors import BarnabasError
+from barnabas.diagnosis.node_metrics import (
+    SETTING,
+    NodeMetrics,
+    scrape,
+    scrape_address,
+    why_unreachable,
+)
+from barnabas.errors import BarnabasError, NotAuthorized
 from barnabas.wire.endpoint import Address
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 
@@ -32,27 +40,49 @@ async def _ask(cluster: ClusterClient, node_id: int) -> NodeFacts | None:
         )
     except BarnabasError:
         return None
+    entries: list[ConfigEntry] = []
+    denied = why = metrics = None
     try:
         described = await describe_configs(cluster, ResourceType.BROKER, [str(node_id)])
         entries = described.get(str(node_id), [])
-    except BarnabasError:  # not allowed to see them
-        entries = []
-    address = cluster.brokers[node_id].address
-    return facts_of(
+        metrics, why = await _metrics(cluster.brokers[node_id].address, entries)
+    except NotAuthorized as error:
+        denied = str(error)
+    except BarnabasError:  # it is down by now
+        pass
+    facts = facts_of(
         node_id,
         entries,
         {each.api_key: (each.min_version, each.max_version) for each in versions.api_keys},
         expires_ms,
-        await _metrics(address, entries),
+        metrics,
     )
+    return replace(facts, denied=denied, no_metrics=why)
 
 
-async def _metrics(address: Address, entries: list[ConfigEntry]) -> NodeMetrics | None:
+async def _metrics(
+    address: Address, entries: list[ConfigEntry]
+) -> tuple[NodeMetrics | None, str | None]:
+    """The metrics, or why there are none."""
     for entry in entries:
         if entry.name == SETTING:
             where = scrape_address(address, entry.value)
-            return None if where is None else await scrape(where)
-    return None  # a Kafka
+            metrics = None if where is None else await scrape(where)
+            return metrics, None if metrics else why_unreachable(entry.value, where)
+    return None, f"they have no setting {SETTING}, as nodes of Barnabas do"
+
+
+def why_no_metrics(nodes: Iterable[NodeFacts]) -> str | None:
+    """Which nodes have none that can be reached from here, and what to do about it."""
+    by_reason: dict[str, list[str]] = {}
+    for each in nodes:
+        if each.no_metrics is not None:
+            by_reason.setdefault(each.no_metrics, []).append(str(each.node_id))
+    parts = [
+        f"node{'s' * (len(named) > 1)} {', '.join(named)}: {why}"
+        for why, named in by_reason.items()
+    ]
+    return "; ".join(parts) or None
 
 
 def facts_of(

@@ -13,10 +13,11 @@ from barnabas.client.admin.transactions import list_transactions
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.cluster_metadata import NO_LEADER
 from barnabas.diagnosis.collect.groups import group_facts
-from barnabas.diagnosis.collect.nodes import node_facts
+from barnabas.diagnosis.collect.nodes import node_facts, why_no_metrics
+from barnabas.diagnosis.denied import denied_topics, left_out
 from barnabas.diagnosis.facts import Facts, Limits, NodeFacts, as_number
-from barnabas.diagnosis.status import ClusterStatus, collect
-from barnabas.errors import BarnabasError
+from barnabas.diagnosis.status import QUORUM, ClusterStatus, collect
+from barnabas.errors import BarnabasError, NotAuthorized
 
 T = TypeVar("T")
 
@@ -46,7 +47,7 @@ async def take_snapshot(cluster: ClusterClient, limits: Limits) -> Facts:
     the API, is left out and named in `unknown`.
     """
     status = await collect(cluster)
-    unknown: dict[str, str] = {}
+    unknown = dict(status.unknown)
 
     async def part(name: str, asked: Awaitable[T], without: T) -> T:
         try:
@@ -55,6 +56,8 @@ async def take_snapshot(cluster: ClusterClient, limits: Limits) -> Facts:
             unknown[name] = str(error)
             return without
 
+    if QUORUM in status.unknown:  # whoever may describe the cluster sees all groups
+        unknown["groups"] = left_out("--cluster")
     nodes = await part("nodes", node_facts(cluster), list[NodeFacts]())
     _name_missing(nodes, status, unknown)
     now_ms = int(time() * 1000)
@@ -63,7 +66,7 @@ async def take_snapshot(cluster: ClusterClient, limits: Limits) -> Facts:
         now_ms,
         _why_no_controller(status),
         nodes,
-        await part("settings of topics", _topic_configs(cluster, status), {}),
+        await part("settings of topics", _topic_configs(cluster, status, unknown), {}),
         await part("disks", log_directories(cluster), []),
         await part("groups", group_facts(cluster, status.partitions), []),
         await part("transactions", _hanging(cluster, status, nodes, now_ms), []),
@@ -83,21 +86,25 @@ def _why_no_controller(status: ClusterStatus) -> str | None:
 
 
 def _name_missing(nodes: list[NodeFacts], status: ClusterStatus, unknown: dict[str, str]) -> None:
-    without = [each.node_id for each in nodes if each.clock_ahead_ms is None]
-    if without and len(status.nodes) > 1:
-        unknown["clocks"] = (
-            f"nodes {', '.join(map(str, without))} serve no metrics that can be reached from here; "
-            "set metrics.listeners to an address of the network"
-        )
+    denied = next((each.denied for each in nodes if each.denied), None)
+    if denied is not None:
+        unknown["settings of nodes"] = denied
+    why = why_no_metrics(nodes)
+    if why is not None and len(status.nodes) > 1:
+        unknown["clocks, open files"] = why
 
 
 async def _topic_configs(
-    cluster: ClusterClient, status: ClusterStatus
+    cluster: ClusterClient, status: ClusterStatus, unknown: dict[str, str]
 ) -> Mapping[str, Mapping[str, str | None]]:
     topics = sorted({name.topic for name in status.partitions})
     if not topics:
         return {}
-    described = await describe_configs(cluster, ResourceType.TOPIC, topics, keys=TOPIC_SETTINGS)
+    refused: dict[str, NotAuthorized] = {}
+    described = await describe_configs(
+        cluster, ResourceType.TOPIC, topics, keys=TOPIC_SETTINGS, refused=refused
+    )
+    unknown |= denied_topics("settings of topics", refused)
     return {
         topic: {entry.name: entry.value for entry in entries}
         for topic, entries in described.items()

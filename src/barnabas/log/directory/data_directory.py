@@ -214,6 +214,16 @@ def read_identity(disk: Disk, path: str) -> Identity:
     return Identity(int(node_id), entries.get("cluster.id", ""))
 
 
+def cluster_in(disk: Disk, path: str, node_id: int) -> str:
+    """The id of the cluster that the node's directory belongs to; empty if there is none yet.
+
+    Changes nothing. Raises `DirectoryMismatch` if it is another node's, or OSError.
+    """
+    if not disk.exists(f"{path}/{META_FILE}"):
+        return ""
+    return _read_meta_of(disk, path, node_id).get("cluster.id", "")
+
+
 def encode_id(value: bytes) -> str:
     """Sixteen bytes as Kafka writes them: URL-safe base64 without padding."""
     return urlsafe_b64encode(value).decode("ascii").rstrip("=")
@@ -237,11 +247,8 @@ def _identify(
         new = _Ids(new_cluster_id, new_directory_id, new_directory_id)
         _write_meta(disk, path, node_id, new)
         return new
-    entries = _read_meta(disk, meta_path)
+    entries = _read_meta_of(disk, path, node_id)
     cluster_id = entries.get("cluster.id", "")
-    if entries.get("node.id") != str(node_id) or not (cluster_id or "directory.id" in entries):
-        found = entries.get("node.id", "none")
-        raise DirectoryMismatch(f"{path} belongs to node {found}, not to node {node_id}")
     if "directory.id" not in entries:  # it was made before directories had one
         ids = _Ids(cluster_id, new_directory_id, new_directory_id)
         _write_meta(disk, path, node_id, ids)
@@ -256,6 +263,17 @@ def _identify(
         with suppress(OSError):  # only for an error message; a full disk must not prevent a start
             _write_meta(disk, path, node_id, ids)
     return ids
+
+
+def _read_meta_of(disk: Disk, path: str, node_id: int) -> dict[str, str]:
+    entries = _read_meta(disk, f"{path}/{META_FILE}")
+    if entries.get("node.id") != str(node_id) or not entries.keys() & {
+        "cluster.id",
+        "directory.id",
+    }:
+        found = entries.get("node.id", "none")
+        raise DirectoryMismatch(f"{path} belongs to node {found}, not to node {node_id}")
+    return entries
 
 
 def _check_format(meta_path: str, entries: dict[str, str]) -> None:

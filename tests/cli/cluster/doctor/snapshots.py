@@ -61,9 +61,13 @@ def facts(
         (),
         problem,
     )
-    known = {each.name: {"min.insync.replicas": "1"} for each in topics}
+    known = {each.name: {"min.insync.replicas": _min_isr(each)} for each in topics}
     built = Facts(status, NOW_MS, problem, [NodeFacts(n) for n in nodes], known)
     return replace(built, **given)
+
+
+def _min_isr(topic: TopicMetadata) -> str:
+    return "2" if all(len(each.replicas) >= 3 for each in topic.partitions) else "1"
 
 
 def found(given: Facts) -> list[Finding]:

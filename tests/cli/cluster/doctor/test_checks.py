@@ -259,7 +259,7 @@ def test_throttles_that_nobody_needs() -> None:
     node = NodeFacts(2, {rate: "1000"}, frozenset([rate]))
     given = replace(facts(topic("t", THREE)), nodes=[node])
     assert only(given).fix == f"barnabas configs unset broker 2 {rate}"
-    named = {"leader.replication.throttled.replicas": "0:1", "min.insync.replicas": "1"}
+    named = {"leader.replication.throttled.replicas": "0:1", "min.insync.replicas": "2"}
     assert (
         "unset topic t leader.replication.throttled.replicas"
         in only(facts(topic("t", THREE), topics={"t": named})).fix
@@ -276,6 +276,17 @@ def test_min_isr_that_contradicts_the_replication_factor() -> None:
     finding = only(facts(pair, topics={"t": {"min.insync.replicas": "2"}}))
     assert finding.severity is Severity.WARNING
     assert "one node that restarts stops their writes" in finding.what
+
+
+def test_three_replicas_deserve_two_in_sync() -> None:
+    one = {"min.insync.replicas": "1"}
+    finding = only(facts(topic("t", THREE), topics={"t": one}))
+    assert finding.severity is Severity.NOTE
+    assert "topics t have min.insync.replicas=1" in finding.what
+    assert finding.fix == "barnabas configs set topic t min.insync.replicas=2"
+    assert found(facts(topic("t", THREE), topics={"t": {"min.insync.replicas": "2"}})) == []
+    assert found(facts(topic("t", partition(0, [1, 2])), topics={"t": one})) == []
+    assert found(facts(topic("t", THREE), topics={"t": {}})) == []
 
 
 def test_few_replicas() -> None:
