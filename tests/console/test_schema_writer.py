@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.console.schemas.decoding import _plain
 from barnabas.errors import ValidationFailed
-from barnabas.formats.registered.reader import reader_of
+from barnabas.formats.registered.reader import plain, reader_of
 from barnabas.formats.registered.schema import RegisteredSchema
 from barnabas.formats.registered.wire_format import index_bytes, message_indexes
 from barnabas.formats.registered.writer import messages_of, writer_of
@@ -61,7 +60,7 @@ GOOD: dict[str, Any] = {
 
 
 def shown(schema: RegisteredSchema, data: bytes) -> Any:
-    return json.loads(json.dumps(reader_of(schema)(data), default=_plain))
+    return json.loads(json.dumps(reader_of(schema)(data), default=plain))
 
 
 def test_what_is_shown_of_avro_can_be_sent() -> None:

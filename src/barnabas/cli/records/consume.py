@@ -9,6 +9,7 @@ import typer
 
 from barnabas.cli.base.command import Session, UsageError, cluster_command
 from barnabas.cli.base.completion import complete_group, complete_topic
+from barnabas.cli.base.registry_option import DEFAULT_URL, RegistryUrl
 from barnabas.cli.records.deserializers import Deserializer
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ Examples:
   barnabas consume orders --from-time '10m ago' --no-follow --json
   barnabas consume orders --group billing --format '%t/%p@%o: %k -> %v'
   barnabas consume jobs --share workers --from-beginning --timeout 5
+  barnabas consume orders --format avro --registry http://localhost:8081
   barnabas consume --pattern 'orders-.*' --print topic,value
 """
 
@@ -38,7 +40,11 @@ class GroupProtocol(StrEnum):
     CONSUMER = "consumer"
 
 
-_DESERIALIZERS = "Format of keys: string, long (8 bytes), json, hex or raw."
+_OF_REGISTRY = tuple(each.value for each in Deserializer if each.is_registered)
+_DESERIALIZERS = (
+    "Format of keys: string, long (8 bytes), json, hex, raw; avro, json-schema or protobuf of "
+    "--registry."
+)
 
 
 @cluster_command
@@ -144,7 +150,8 @@ async def consume(
             "-f",
             metavar="TEMPLATE",
             help="Template with the fields of --print, such as '{time} {value}', or with kcat's "
-            "tokens, such as '%t/%p@%o: %k -> %v'.",
+            "tokens, such as '%t/%p@%o: %k -> %v'; or avro, json-schema, protobuf: values of "
+            "--registry as JSON.",
         ),
     ] = None,
     key_deserializer: Annotated[
@@ -153,6 +160,7 @@ async def consume(
     value_deserializer: Annotated[
         Deserializer, typer.Option(metavar="NAME", help="Format of values, as for keys.")
     ] = Deserializer.STRING,
+    registry: RegistryUrl = DEFAULT_URL,
     skip_undecodable: Annotated[
         bool,
         typer.Option(
@@ -179,18 +187,26 @@ async def consume(
         consume_group,
         consume_partitions,
     )
+    from barnabas.cli.records.registered_values import registered_texts
     from barnabas.cli.records.start_offsets import parse_start
     from barnabas.client.offsets.isolation import IsolationLevel
 
+    if template in _OF_REGISTRY:
+        value_deserializer, template = Deserializer(template), None
+    texts = registered_texts(registry)
     if session.as_json:
-        render = record_format.compile_json(key_deserializer, value_deserializer)
+        render = record_format.compile_json(key_deserializer, value_deserializer, texts)
     elif template is not None:
         render = record_format.compile_template(
-            template, key_deserializer, value_deserializer, os.fsencode(null_marker)
+            template, key_deserializer, value_deserializer, os.fsencode(null_marker), texts
         )
     else:
         render = record_format.compile_fields(
-            print_fields.split(","), key_deserializer, value_deserializer, os.fsencode(null_marker)
+            print_fields.split(","),
+            key_deserializer,
+            value_deserializer,
+            os.fsencode(null_marker),
+            texts,
         )
     raw = Deserializer.RAW in (key_deserializer, value_deserializer)
     if sys.stdout.isatty() and not raw:

@@ -1,5 +1,6 @@
 """The loop of `barnabas consume`: poll, print, commit, and know when to end."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -18,6 +19,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consumer.consumer_options import GroupProtocolName, IsolationName
 from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import EARLIEST, LATEST, list_offsets
+from barnabas.formats import SchemaNotLoadedError
 from barnabas.quantities import counted
 from barnabas.records.message import Message
 from barnabas.records.record import Record
@@ -85,7 +87,7 @@ class Printer:
             if end is not None and message.offset >= end:
                 continue
             try:
-                lines.append(self._line(partition, message))
+                lines.append(await self._line(partition, message))
             except UndecodableError as error:
                 found = f"{partition} at offset {message.offset}: {error}"
                 if not self._limits.skip_undecodable:
@@ -106,11 +108,16 @@ class Printer:
         if failure is not None:
             raise failure
 
-    def _line(self, partition: TopicPartition, message: Message) -> bytes:
+    async def _line(self, partition: TopicPartition, message: Message) -> bytes:
         record = Record(
             message.timestamp_ms, message.key, message.value, message.headers, message.offset
         )
-        return self._render(partition, record)
+        while True:
+            try:
+                return self._render(partition, record)
+            except SchemaNotLoadedError as needed:
+                load = needed.load
+            await asyncio.to_thread(load)
 
     def exit_code(self) -> int:
         """The exit code when no more messages came in time."""

@@ -5,12 +5,14 @@ long    a signed big-endian integer of 8 bytes, as Java's LongSerializer writes 
 json    UTF-8, parsed, and printed in one line
 hex     two digits a byte
 raw     the bytes unchanged; in JSON like string
+avro, json-schema, protobuf: data whose schema a registry has, as JSON
 """
 
 import json
 import struct
 from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeAlias
 
 JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -25,20 +27,43 @@ class Deserializer(StrEnum):
     JSON = "json"
     HEX = "hex"
     RAW = "raw"
+    AVRO = "avro"
+    JSON_SCHEMA = "json-schema"
+    PROTOBUF = "protobuf"
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether a registry has the schemas."""
+        return self in (self.AVRO, self.JSON_SCHEMA, self.PROTOBUF)
 
 
 class UndecodableError(ValueError):
     """Bytes that are not in the expected format."""
 
 
-def decoder(deserializer: Deserializer) -> Callable[[bytes], JsonValue]:
+Texts: TypeAlias = Callable[[Deserializer], Callable[[bytes], str]]
+"""Data with the id of a schema to JSON, for deserializers that need a registry."""
+
+
+def no_texts(deserializer: Deserializer) -> Callable[[bytes], str]:
+    """Without a registry."""
+    raise AssertionError(deserializer)
+
+
+def decoder(deserializer: Deserializer, texts: Texts = no_texts) -> Callable[[bytes], JsonValue]:
     """The function that makes a value for JSON output."""
+    if deserializer.is_registered:
+        text_of = texts(deserializer)
+        return lambda data: json.loads(text_of(data))
     return _DECODERS[deserializer]
 
 
-def renderer(deserializer: Deserializer) -> Callable[[bytes], bytes]:
+def renderer(deserializer: Deserializer, texts: Texts = no_texts) -> Callable[[bytes], bytes]:
     """The function that makes the bytes for text output."""
     match deserializer:
+        case Deserializer.AVRO | Deserializer.JSON_SCHEMA | Deserializer.PROTOBUF:
+            text_of = texts(deserializer)
+            return lambda data: text_of(data).encode("utf-8", "backslashreplace")
         case Deserializer.RAW:
             return bytes
         case Deserializer.STRING:

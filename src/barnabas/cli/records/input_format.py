@@ -8,6 +8,7 @@ A JSON line is an object with these fields; `topic` and `offset` are ignored:
     timestamp  ms since 1970; now if it is missing
     partition  used with --keep-partitions only
 
+With a schema the value is any JSON value, and is written as the schema says.
 `value_base64` and `key_base64` replace `value` and `key` for bytes that are not UTF-8.
 """
 
@@ -37,6 +38,8 @@ class InputRecord(NamedTuple):
 
 
 Parse = Callable[[bytes], InputRecord]
+Write = Callable[[Any], bytes]
+"""What JSON says, to data with the id of a schema. Raises `LineError`."""
 
 
 class LineError(ValueError):
@@ -54,13 +57,19 @@ def text_parser(
     null_marker: str | None,
     headers: Headers,
     partition: int | None,
+    write: Write | None = None,
 ) -> Parse:
     """The function that makes a record of a line of text."""
     null = None if null_marker is None else os.fsencode(null_marker)
     fixed = None if key is None else os.fsencode(key)
 
+    def value_of(text: bytes) -> bytes | None:
+        if text == null:
+            return None
+        return text if write is None else write(_json(text))
+
     def plain(line: bytes) -> InputRecord:
-        return InputRecord(None if line == null else line, fixed, headers, partition)
+        return InputRecord(value_of(line), fixed, headers, partition)
 
     if key_separator is None:
         return plain
@@ -70,14 +79,19 @@ def text_parser(
         before, found, after = line.partition(separator)
         if not found:
             raise LineError(f"no key separator {key_separator!r} in it")
-        return InputRecord(
-            None if after == null else after, None if before == null else before, headers, partition
-        )
+        name = None if before == null else before
+        return InputRecord(value_of(after), name, headers, partition)
 
     return separated
 
 
-def json_parser(more_headers: Headers, *, partition: int | None, keep_partitions: bool) -> Parse:
+def json_parser(
+    more_headers: Headers,
+    *,
+    partition: int | None,
+    keep_partitions: bool,
+    write: Write | None = None,
+) -> Parse:
     """The function that makes a record of a line of JSON."""
 
     def parse(line: bytes) -> InputRecord:
@@ -85,7 +99,7 @@ def json_parser(more_headers: Headers, *, partition: int | None, keep_partitions
         if "value" not in fields and "value_base64" not in fields:
             raise LineError('no value in it; write "value": null for a tombstone')
         return InputRecord(
-            _data(fields, "value"),
+            _data(fields, "value", write),
             _data(fields, "key"),
             [*_headers(fields.get("headers", [])), *more_headers],
             _number(fields, "partition") if keep_partitions else partition,
@@ -95,13 +109,17 @@ def json_parser(more_headers: Headers, *, partition: int | None, keep_partitions
     return parse
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _json(line: bytes) -> Any:
     try:
-        found = json.loads(line)
+        return json.loads(line)
     except RecursionError:
         raise LineError("JSON that is nested too deeply") from None
     except ValueError as error:
         raise LineError(f"not JSON: {error}") from None
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    found = _json(line)
     if not isinstance(found, dict):
         raise LineError(f"{_KINDS.get(type(found), 'null')}, not an object with a value")
     unknown = [name for name in found if name not in _FIELDS]
@@ -110,7 +128,7 @@ def _object(line: bytes) -> dict[str, Any]:
     return found
 
 
-def _data(fields: Mapping[str, Any], name: str) -> bytes | None:
+def _data(fields: Mapping[str, Any], name: str, write: Write | None = None) -> bytes | None:
     encoded = f"{name}_base64"
     if encoded in fields:
         if name in fields:
@@ -119,6 +137,8 @@ def _data(fields: Mapping[str, Any], name: str) -> bytes | None:
     found = fields.get(name)
     if found is None:
         return None
+    if write is not None:
+        return write(found)
     text = found if isinstance(found, str) else _as_json(found)
     return _encoded(text, name)
 

@@ -1,10 +1,11 @@
 """`barnabas produce`: lines from standard input to a topic."""
 
+import asyncio
 import sys
 from contextlib import suppress
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,9 +13,12 @@ from barnabas.cli.base.command import Session, UsageError, cluster_command
 from barnabas.cli.base.completion import complete_topic
 from barnabas.cli.base.output import say
 from barnabas.cli.base.pairs import parse_pairs
+from barnabas.cli.base.registry_option import DEFAULT_URL, RegistryUrl
 from barnabas.quantities import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from barnabas.client.connect.cluster_client import ClusterClient
 
 EPILOG = """\b
@@ -23,6 +27,7 @@ Examples:
   barnabas produce orders --key-separator : --compression zstd < orders.txt
   barnabas produce orders --transactional-id nightly-load < orders.txt
   echo ada | barnabas produce reminders --delay 1h
+  echo '{"id": "7", "price": "9.90"}' | barnabas produce orders --format avro
   barnabas consume orders --no-follow --json | barnabas produce copy --json --create
 """
 
@@ -43,6 +48,14 @@ class Codec(StrEnum):
     SNAPPY = "snappy"
     LZ4 = "lz4"
     ZSTD = "zstd"
+
+
+class ValueFormat(StrEnum):
+    """Formats whose schemas a registry has."""
+
+    AVRO = "avro"
+    JSON_SCHEMA = "json-schema"
+    PROTOBUF = "protobuf"
 
 
 @partial(
@@ -106,6 +119,16 @@ async def produce(
         str | None,
         typer.Option(metavar="ID", help="Send all records in one transaction."),
     ] = None,
+    value_format: Annotated[
+        ValueFormat | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="Read values as JSON, and write them with the latest schema of TOPIC-value in "
+            "--registry.",
+        ),
+    ] = None,
+    registry: RegistryUrl = DEFAULT_URL,
     delay: Annotated[
         str | None,
         typer.Option(
@@ -146,15 +169,18 @@ async def produce(
     if delay is not None and (partition is not None or keep_partitions):
         raise UsageError("--delay: the partition is chosen when the record is moved to the topic")
     delay_s = None if delay is None else seconds(delay, "--delay")
+    write = None if value_format is None else await _writer(value_format, registry, topic)
     headers = headers_of(parse_pairs(header or [], "--header"))
     if session.as_json:
         _check_json_options(key, key_separator, null_marker, partition, keep=keep_partitions)
-        parse = json_parser(headers, partition=partition, keep_partitions=keep_partitions)
+        parse = json_parser(
+            headers, partition=partition, keep_partitions=keep_partitions, write=write
+        )
     elif keep_partitions:
         raise UsageError("--keep-partitions needs --json: lines of text have no partitions")
     else:
         _check_text_options(key, key_separator)
-        parse = text_parser(key, key_separator, null_marker, headers, partition)
+        parse = text_parser(key, key_separator, null_marker, headers, partition, write)
     if sys.stdin is None:
         raise UsageError("standard input is closed: there are no records to read")
     async with session.connect() as cluster:
@@ -176,6 +202,13 @@ async def produce(
             quiet=quiet,
             send=None if delay_s is None else later(cluster, producer, delay_s),
         )
+
+
+async def _writer(value_format: ValueFormat, registry: str, topic: str) -> "Callable[[Any], bytes]":
+    from barnabas.cli.records.registered_values import value_writer
+    from barnabas.formats.registered.registry import Registry
+
+    return await asyncio.to_thread(value_writer, value_format.value, Registry(registry), topic)
 
 
 def _check_json_options(

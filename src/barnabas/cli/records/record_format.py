@@ -16,7 +16,14 @@ from collections.abc import Callable, Sequence
 
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.times import format_time
-from barnabas.cli.records.deserializers import Deserializer, JsonValue, decoder, renderer
+from barnabas.cli.records.deserializers import (
+    Deserializer,
+    JsonValue,
+    Texts,
+    decoder,
+    no_texts,
+    renderer,
+)
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.records.record import Headers, Record
 
@@ -45,9 +52,9 @@ _CONTROLS = {
 }
 
 
-def compile_json(key: Deserializer, value: Deserializer) -> Renderer:
+def compile_json(key: Deserializer, value: Deserializer, texts: Texts = no_texts) -> Renderer:
     """One JSON object a line, as `input_format` reads it. Bytes that are not UTF-8 are base64."""
-    key_of, value_of = _json_field("key", key), _json_field("value", value)
+    key_of, value_of = _json_field("key", key, texts), _json_field("value", value, texts)
 
     def render(partition: TopicPartition, record: Record) -> bytes:
         shown = {
@@ -65,9 +72,9 @@ def compile_json(key: Deserializer, value: Deserializer) -> Renderer:
 
 
 def _json_field(
-    name: str, deserializer: Deserializer
+    name: str, deserializer: Deserializer, texts: Texts
 ) -> Callable[[bytes | None], dict[str, JsonValue]]:
-    decode = decoder(deserializer)
+    decode = decoder(deserializer, texts)
     is_text = deserializer in (Deserializer.STRING, Deserializer.RAW)
 
     def field(data: bytes | None) -> dict[str, JsonValue]:
@@ -89,10 +96,14 @@ def _json_header(data: bytes | None) -> JsonValue:
 
 
 def compile_fields(
-    fields: Sequence[str], key: Deserializer, value: Deserializer, null_marker: bytes
+    fields: Sequence[str],
+    key: Deserializer,
+    value: Deserializer,
+    null_marker: bytes,
+    texts: Texts = no_texts,
 ) -> Renderer:
     """The named fields, separated by tabs."""
-    known = _renderers(key, value, null_marker)
+    known = _renderers(key, value, null_marker, texts)
     unknown = [field for field in fields if field not in known]
     if unknown or not fields:
         raise UsageError(f"--print: unknown field {unknown[0]!r}; use {', '.join(known)}")
@@ -106,10 +117,14 @@ def compile_fields(
 
 
 def compile_template(
-    template: str, key: Deserializer, value: Deserializer, null_marker: bytes
+    template: str,
+    key: Deserializer,
+    value: Deserializer,
+    null_marker: bytes,
+    texts: Texts = no_texts,
 ) -> Renderer:
     """A template; a line end is added unless it has one at its end."""
-    known = _renderers(key, value, null_marker)
+    known = _renderers(key, value, null_marker, texts)
     pieces: list[bytes | Renderer] = []
     at = 0
     for match in _PIECE.finditer(template):
@@ -150,8 +165,10 @@ def _piece(match: re.Match[str], known: dict[str, Renderer]) -> bytes | Renderer
     return known[name]
 
 
-def _renderers(key: Deserializer, value: Deserializer, null_marker: bytes) -> dict[str, Renderer]:
-    key_of, value_of = renderer(key), renderer(value)
+def _renderers(
+    key: Deserializer, value: Deserializer, null_marker: bytes, texts: Texts
+) -> dict[str, Renderer]:
+    key_of, value_of = renderer(key, texts), renderer(value, texts)
     return {
         "topic": lambda partition, _: partition.topic.encode(),
         "partition": lambda partition, _: b"%d" % partition.partition,

@@ -7,16 +7,6 @@ import typer
 if TYPE_CHECKING:
     from barnabas.formats.registered.client import RegistryClient
 
-DEFAULT_URL = "http://localhost:8081"
-RegistryUrl = Annotated[
-    str,
-    typer.Option(
-        "--registry",
-        metavar="URL",
-        envvar="BARNABAS_REGISTRY",
-        help="Schema registry; https://USER:PASSWORD@HOST signs in.",
-    ),
-]
 Subject = Annotated[str, typer.Argument(metavar="SUBJECT", help="Subject, such as orders-value.")]
 
 

@@ -10,7 +10,8 @@ import typer
 
 from barnabas.cli.base.command import CommonOptions, UsageError, command
 from barnabas.cli.base.output import print_json, print_line, print_table, say
-from barnabas.cli.schemas.options import DEFAULT_URL, RegistryUrl, Subject, registry_client
+from barnabas.cli.base.registry_option import DEFAULT_URL, RegistryUrl
+from barnabas.cli.schemas.options import Subject, registry_client
 
 if TYPE_CHECKING:
     from barnabas.registry.model.contents import Json

@@ -10,7 +10,8 @@ import typer
 
 from barnabas.cli.base.command import CommandError, command
 from barnabas.cli.base.output import print_line, say
-from barnabas.cli.schemas.options import DEFAULT_URL, RegistryUrl, registry_client
+from barnabas.cli.base.registry_option import DEFAULT_URL, RegistryUrl
+from barnabas.cli.schemas.options import registry_client
 
 EPILOG = """\b
 Examples:

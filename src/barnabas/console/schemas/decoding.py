@@ -5,10 +5,10 @@ Rules that mask paths, searches and downloads then see fields, as of any JSON.
 
 import json
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from barnabas.console.schemas.registry import SchemaRegistry
-from barnabas.formats.registered.reader import Read, reader_of
+from barnabas.formats.registered.reader import Read, plain, reader_of
 from barnabas.formats.registered.wire_format import schema_id
 from barnabas.records.message import Message
 
@@ -72,7 +72,7 @@ class Schemas:
         if isinstance(reader, str):
             return data, Decoded(number, schema.kind.lower(), reader)
         try:
-            text = json.dumps(reader(data), default=_plain, ensure_ascii=False)
+            text = json.dumps(reader(data), default=plain, ensure_ascii=False)
         except (ValueError, RecursionError) as error:
             return data, Decoded(number, schema.kind.lower(), f"it does not match: {error}")
         return text.encode("utf-8", "backslashreplace"), Decoded(number, schema.kind.lower())
@@ -91,8 +91,3 @@ class Schemas:
                 self._readers.clear()
             self._readers[number] = found
         return found
-
-
-def _plain(value: Any) -> Any:
-    """Bytes as hex; times, decimals and UUIDs as text."""
-    return value.hex() if isinstance(value, bytes | bytearray) else str(value)

@@ -45,7 +45,7 @@ class JsonTopicWriter(TopicWriter[Any]):
         return None if self._model is None else {"schema": self._model.text}
 
     def _writer(self, version: SubjectVersion) -> Callable[[Any], bytes]:
-        check, start = _validator(version.schema), header(version.schema.id)
+        check, start = json_validator(version.schema), header(version.schema.id)
         encode = JSON.encode if self._model is None else self._model.encode
 
         def write(value: Any) -> bytes:
@@ -56,7 +56,8 @@ class JsonTopicWriter(TopicWriter[Any]):
         return write
 
 
-def _validator(schema: RegisteredSchema) -> Callable[[Any], None]:
+def json_validator(schema: RegisteredSchema) -> Callable[[Any], None]:
+    """Raises `ValidationFailed` for what does not match, with the field."""
     try:
         from jsonschema import validators
         from referencing import Registry as References

@@ -25,6 +25,11 @@ def reader_of(schema: RegisteredSchema) -> Read:
     raise ValueError(f"schemas of type {schema.kind} are not known here")
 
 
+def plain(value: Any) -> Any:
+    """What JSON can't say: bytes as hex; times, decimals and UUIDs as text."""
+    return value.hex() if isinstance(value, bytes | bytearray) else str(value)
+
+
 def _avro(schema: RegisteredSchema) -> Read:
     parsed = avro_schema(schema).parsed
     import fastavro
