@@ -13,11 +13,11 @@ from barnabas.connect import service as service_module
 from barnabas.connect.code_settings import code_setting
 from barnabas.connect.config_check import config_errors, config_validation
 from barnabas.connect.open_cluster import warn_if_open
-from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.records import ConnectorStatus, Definition
 from barnabas.errors import BarnabasError
+from barnabas.web.known_instances import is_known
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
 

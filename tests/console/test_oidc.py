@@ -20,7 +20,7 @@ from starlette.requests import Request as StarletteRequest
 
 import barnabas
 from barnabas.client.admin.acls import AclBinding
-from barnabas.console.access.failed_sign_ins import FailedSignIns
+from barnabas.client.users.failed_sign_ins import FailedSignIns
 from barnabas.console.access.oidc import provider as provider_module
 from barnabas.console.access.oidc.attempts import Attempt, Attempts
 from barnabas.console.access.oidc.http import ProviderUnusableError

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from barnabas.console.access import failed_sign_ins, sessions
-from barnabas.console.access.failed_sign_ins import FailedSignIns
+from barnabas.client.users import failed_sign_ins
+from barnabas.client.users.failed_sign_ins import FailedSignIns, TooManyFailuresError
+from barnabas.console.access import sessions
 from barnabas.console.access.sessions import COOKIE, IDLE_S, LIFETIME_S, Session, Sessions
-from barnabas.console.answers import ApiError
 from barnabas.console.calls import Calls
 from barnabas.console.endpoint import Call, Endpoint
 from barnabas.console.options import ConsoleOptions
@@ -180,7 +180,7 @@ def fail(failed: FailedSignIns, user: str, address: str = "10.0.0.1") -> bool:
             raise SignInFailed("wrong")
     except SignInFailed:
         return True
-    except ApiError:
+    except TooManyFailuresError:
         return False
 
 
@@ -214,7 +214,7 @@ def test_attempts_at_once_count_and_a_broker_that_is_away_does_not() -> None:
         failed.attempt("ada", "a"),
         failed.attempt("ada", "a"),
         failed.attempt("ada", "a"),
-        pytest.raises(ApiError),
+        pytest.raises(TooManyFailuresError),
         failed.attempt("ada", "a"),
     ):
         pass

@@ -4,7 +4,7 @@ import pytest
 
 from barnabas.client.connect.sasl_login import SaslLogin
 from barnabas.client.connect.security_settings import security_settings
-from barnabas.console.access.sessions import user_security
+from barnabas.client.users.user_security import user_security
 from barnabas.console.options import ConsoleOptions
 from barnabas.errors import InvalidArgument
 
@@ -31,7 +31,7 @@ def test_no_sign_in_where_passwords_would_not_be_checked(name: str, mechanism: s
 def test_a_user_gets_the_encryption_and_no_credentials(own: dict[str, str]) -> None:
     shared = {"security.protocol": "sasl_ssl", "ssl.endpoint.identification.algorithm": ""}
     options = ConsoleOptions("localhost:9092", {**shared, **own}, sign_in=True)
-    settings = user_security(options, "ada", "correct horse", None)
+    settings = user_security(options.security, "ada", "correct horse", None)
     assert settings == {
         "security.protocol": "SASL_SSL",
         "ssl.endpoint.identification.algorithm": "",
@@ -42,4 +42,4 @@ def test_a_user_gets_the_encryption_and_no_credentials(own: dict[str, str]) -> N
     login = SaslLogin.of(security_settings(settings))
     assert login is not None
     assert (login.user, login.password, login.token) == ("ada", "correct horse", None)
-    assert user_security(options, "ada", "x", "PLAIN")["sasl.mechanism"] == "PLAIN"
+    assert user_security(options.security, "ada", "x", "PLAIN")["sasl.mechanism"] == "PLAIN"

@@ -3,6 +3,7 @@
 share      share groups: locks, acknowledgements, dead letters; the client of a queue
 delays     records for later: levels in a companion topic, and moving them when they are due
 results    of jobs: stored by workers, read by those who submitted them
+users      users who sign in at a service here: connecting on their behalf, failed attempts
 rights     what a program may need to be allowed: the commands that grant it, and checks
 admin      topics, groups, configurations, transactions, replicas of a cluster
 metrics    metrics of producers and consumers, by the names of Kafka's clients

@@ -8,13 +8,13 @@ from functools import partial
 from barnabas.connect.open_cluster import warn_if_open
 from barnabas.connect.rest.answers import error_answer
 from barnabas.connect.rest.api_context import ApiContext
-from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.rest.router import Router
 from barnabas.connect.rights import check_service_rights
 from barnabas.connect.runner import Runner
 from barnabas.connect.settings import ServiceSettings
 from barnabas.connect.state.leadership import Leadership
 from barnabas.connect.state.state_topics import StateTopics
+from barnabas.web.known_instances import is_known
 from barnabas.web.page_guard import known_hosts
 from barnabas.web.server import HttpServer, ServerLimits
 

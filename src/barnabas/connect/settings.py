@@ -53,7 +53,7 @@ class ServiceSettings:
     allow_code: bool = False
     """Whether connectors may have SQL, classes and Spark settings (`code_settings`)."""
     instances: tuple[str, ...] = ()
-    """URLs of all instances, to which requests may be passed on (`known_instances`)."""
+    """URLs of all instances, to which requests may be passed on (`web.known_instances`)."""
     public_hosts: tuple[str, ...] = ()
     """Other names under which clients reach it."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from barnabas.client.users.failed_sign_ins import TooManyFailuresError
 from barnabas.errors import (
     BarnabasError,
     BrokerError,
@@ -51,6 +52,7 @@ _STATUSES: tuple[tuple[type[BarnabasError], HTTPStatus, str], ...] = (
     (RequestTimedOut, HTTPStatus.GATEWAY_TIMEOUT, "A broker is slow or away; try again."),
     (InvalidArgument, HTTPStatus.BAD_REQUEST, ""),
     (BrokerError, HTTPStatus.BAD_REQUEST, ""),
+    (TooManyFailuresError, HTTPStatus.TOO_MANY_REQUESTS, ""),
 )
 
 

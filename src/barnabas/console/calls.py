@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from barnabas import __version__
+from barnabas.client.users.user_security import PASSWORD_MECHANISMS
 from barnabas.console.access.audit import Audit
 from barnabas.console.access.sessions import COOKIE, Session, Sessions, set_session_cookie
 from barnabas.console.access.tokens import check_site, check_token
@@ -18,7 +19,7 @@ from barnabas.console.answers import ApiError, error_response, json_response
 from barnabas.console.endpoint import Call, Endpoint
 from barnabas.console.messages.masking import Masks
 from barnabas.console.messages.view import View
-from barnabas.console.options import MECHANISMS, ConsoleOptions
+from barnabas.console.options import ConsoleOptions
 from barnabas.console.schemas.decoding import Schemas
 from barnabas.errors import BarnabasError, SignInFailed
 
@@ -118,8 +119,10 @@ class Calls:
             mechanism = body.get("mechanism") or None
             if not isinstance(user, str) or not isinstance(password, str) or not user:
                 raise ApiError(HTTPStatus.BAD_REQUEST, "user and password have to be given")
-            if mechanism not in (None, *MECHANISMS):
-                raise ApiError(HTTPStatus.BAD_REQUEST, f"mechanism: use {', '.join(MECHANISMS)}")
+            if mechanism not in (None, *PASSWORD_MECHANISMS):
+                raise ApiError(
+                    HTTPStatus.BAD_REQUEST, f"mechanism: use {', '.join(PASSWORD_MECHANISMS)}"
+                )
             address = "" if request.client is None else request.client.host
             key, session = await self._sessions.sign_in(user, password, mechanism, address)
         except (ApiError, BarnabasError) as error:
@@ -146,7 +149,7 @@ class Calls:
             "sign_in": options.sign_in,
             "passwords": options.passwords,
             "oidc": options.oidc and options.oidc.name,
-            "mechanisms": MECHANISMS,
+            "mechanisms": PASSWORD_MECHANISMS,
             "signed_in": session is not None,
             "user": session and session.user,
             "token": session and session.token,

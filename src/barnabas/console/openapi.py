@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from barnabas import __version__
+from barnabas.client.users.user_security import PASSWORD_MECHANISMS
 from barnabas.console.access.tokens import TOKEN_HEADER
 from barnabas.console.endpoint import Endpoint, Parameter
-from barnabas.console.options import MECHANISMS
 
 _TOKEN: dict[str, Any] = {
     "name": TOKEN_HEADER,
@@ -27,7 +27,7 @@ _CREDENTIALS = {
     "properties": {
         "user": _TEXT,
         "password": _TEXT,
-        "mechanism": {"type": "string", "enum": list(MECHANISMS)},
+        "mechanism": {"type": "string", "enum": list(PASSWORD_MECHANISMS)},
     },
 }
 _SESSION: dict[str, Any] = {

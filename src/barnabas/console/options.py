@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from barnabas.client.connect.security_settings import SecurityValue
+from barnabas.client.users.user_security import (
+    MECHANISM_NAMES,
+    PASSWORD_MECHANISMS,
+    password_mechanism,
+)
 from barnabas.console.access.oidc.options import OidcOptions
 from barnabas.console.messages.masking import MaskRule
 from barnabas.errors import InvalidArgument
+from barnabas.web.loopback import is_loopback
 
 DEFAULT_PORT = 8080
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-_MECHANISM_NAMES = ("sasl.mechanism", "sasl.mechanisms")
-MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
-"""By which users sign in: those that take a name and a password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,10 @@ class ConsoleOptions:
             )
         if (self.certificate is None) != (self.key is None):
             raise InvalidArgument("give --certificate together with --key")
-        if self.sign_in and self.passwords and self.mechanism not in MECHANISMS:
+        if self.sign_in and self.passwords and self.mechanism not in PASSWORD_MECHANISMS:
             raise InvalidArgument(
                 f"--sign-in: users can't sign in with a password by sasl.mechanism="
-                f"{self.mechanism}; use {', '.join(MECHANISMS)} in the configuration"
+                f"{self.mechanism}; use {', '.join(PASSWORD_MECHANISMS)} in the configuration"
             )
 
         if self.audit_topic is not None and self.sign_in and not self._has_credentials:
@@ -74,24 +76,18 @@ class ConsoleOptions:
     def _has_credentials(self) -> bool:
         """Whether the console itself can sign in where its users do."""
         return any(
-            name.startswith("sasl.") and name not in _MECHANISM_NAMES for name in self.security
+            name.startswith("sasl.") and name not in MECHANISM_NAMES for name in self.security
         )
 
     @property
     def mechanism(self) -> str:
         """By which users sign in, unless they choose another one."""
-        given = (self.security.get(each) for each in _MECHANISM_NAMES)
-        return next((str(each).upper() for each in given if each), MECHANISMS[0])
+        return password_mechanism(self.security)
 
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.host in _LOCAL_NAMES:
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def allowed_hosts(self) -> frozenset[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from time import time
 from urllib.request import urlopen
 
+from barnabas.web.loopback import is_loopback
 from barnabas.wire.endpoint import Address
 
 SETTING = "metrics.listeners"
@@ -64,7 +65,7 @@ def scrape_address(advertised: Address, setting: str | None) -> Address | None:
         return None
     if setting is None:  # its default: on the node itself, at a port that follows from another
         port = advertised.port + _BEHIND_LISTENER
-        return Address("127.0.0.1", port) if _is_loopback(advertised.host) else None
+        return Address("127.0.0.1", port) if is_loopback(advertised.host) else None
     host, _, number = setting.removeprefix("http://").rpartition(":")
     if not number.isdigit() or number == "0":
         return None
@@ -75,7 +76,7 @@ def why_unreachable(setting: str | None, where: Address | None) -> str:
     """Why a scrape has failed, by the node's own setting, and what to do about it."""
     if setting == "":
         return f"metrics are turned off; {_TURN_ON}"
-    if where is not None and not _is_loopback(where.host):
+    if where is not None and not is_loopback(where.host):
         return (
             f"http://{where}/metrics does not answer; open that port to this machine in firewalls, "
             f"or set {SETTING} to an address that it reaches"
@@ -117,7 +118,3 @@ def _scrape(url: str) -> NodeMetrics | None:
         return NodeMetrics(parse(text.splitlines()), asked_s, time())
     except (OSError, ValueError):
         return None
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1") or host.startswith("127.")

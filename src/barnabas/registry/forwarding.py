@@ -2,9 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Iterable
 from http import HTTPStatus
-from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from barnabas.web.messages import Request, Response
@@ -15,7 +13,7 @@ OFFSET = "Barnabas-Offset"
 _CONNECT_S = 1.0
 _PROBE_S = 1.0
 _ANSWER_S = 20.0
-_KEPT = ("content-type", "accept", "confluent-accept-unknown-properties")
+_KEPT = ("authorization", "content-type", "accept", "confluent-accept-unknown-properties")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -41,18 +39,6 @@ async def forward(request: Request, url: str) -> Response:
         raise WriterGoneError(f"{url}: {error!r}") from error
     finally:
         asked.cancel()
-
-
-def is_known(url: str, own_url: str, instances: Iterable[str]) -> bool:
-    """Whether requests may be forwarded to a URL that the log names.
-
-    Anyone who can write the topic can write a URL. So it is one of those that this instance was
-    started with; without these, both have to be on this machine.
-    """
-    known = [each.rstrip("/") for each in instances]
-    if known:
-        return url.rstrip("/") in known
-    return _is_local(url) and _is_local(own_url)
 
 
 async def _ask(
@@ -84,11 +70,3 @@ async def _ask(
 
 def _context(parts: SplitResult) -> ssl.SSLContext | None:
     return ssl.create_default_context() if parts.scheme == "https" else None
-
-
-def _is_local(url: str) -> bool:
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

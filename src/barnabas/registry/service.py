@@ -6,6 +6,7 @@ import signal
 from contextlib import AsyncExitStack
 
 from barnabas.errors import BarnabasError, InvalidArgument
+from barnabas.registry.access.access import RegistryAccess
 from barnabas.registry.log import RegistryLog
 from barnabas.registry.model.checks import SchemaChecks
 from barnabas.registry.rest.answers import error_answer
@@ -65,7 +66,8 @@ async def _serve(
         async with AsyncExitStack() as stack:
             log = await _opened(settings, stack)
             writer = RegistryWriter(settings, log, url)
-            await server.serve(RegistryRouter(RegistryInstance(settings, log, writer, checks)))
+            instance = RegistryInstance(settings, log, writer, checks)
+            await server.serve(RegistryRouter(instance, await _access(settings, stack)))
             _log.info("schema registry of %s on %s", settings.bootstrap, url)
             try:
                 await asyncio.shield(received)
@@ -73,6 +75,12 @@ async def _serve(
                 await writer.resign()
     finally:
         await server.close()
+
+
+async def _access(settings: RegistrySettings, stack: AsyncExitStack) -> RegistryAccess | None:
+    if not settings.sign_in:
+        return None
+    return await stack.enter_async_context(RegistryAccess(settings))
 
 
 async def _opened(settings: RegistrySettings, stack: AsyncExitStack) -> RegistryLog:

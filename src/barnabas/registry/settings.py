@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from barnabas.client.users.user_security import PASSWORD_MECHANISMS, password_mechanism
 from barnabas.errors import InvalidArgument
+from barnabas.web.loopback import is_loopback
 
 DEFAULT_PORT = 8081
 DEFAULT_TOPIC = "_schemas"
@@ -32,7 +34,32 @@ class RegistrySettings:
     key: Path | None = None
     security: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Encryption and sign-in by Kafka's names of settings."""
+    sign_in: bool = False
+    """Whether callers sign in as users of the cluster."""
     max_body_bytes: int = 4 << 20
+
+    def check(self, *, insecure_http: bool) -> None:
+        """Raises `InvalidArgument` for a sign-in that can't be, or that shows passwords."""
+        if not self.sign_in:
+            return
+        protocol = str(self.security.get("security.protocol", "PLAINTEXT")).upper()
+        if not protocol.startswith("SASL_"):
+            raise InvalidArgument(
+                f"--sign-in: users sign in with SASL, but the registry itself connects with "
+                f"security.protocol={protocol}; give --command-config FILE with its own user, and "
+                "security.protocol=SASL_SSL or SASL_PLAINTEXT"
+            )
+        mechanism = password_mechanism(self.security)
+        if mechanism not in PASSWORD_MECHANISMS:
+            raise InvalidArgument(
+                f"--sign-in: users can't sign in with a password by sasl.mechanism={mechanism}; "
+                f"use {', '.join(PASSWORD_MECHANISMS)}"
+            )
+        if self.certificate is None and not insecure_http and not is_loopback(self.host):
+            raise InvalidArgument(
+                f"--listen {self.host}: passwords would cross the network unencrypted; add "
+                "--certificate and --key, or --insecure-http if a proxy in front of it does TLS"
+            )
 
     @property
     def scheme(self) -> str:

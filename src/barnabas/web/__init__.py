@@ -3,5 +3,7 @@
 messages  requests, responses, and errors that are answers
 server    bounded requests in, responses out
 page_guard requests of web pages that are refused
+loopback  names and addresses by which a machine reaches itself
+known_instances  URLs that an instance of a service may forward requests to
 pages     a few fixed paths that are read, as `/metrics`
 """

@@ -25,6 +25,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Their names are in lower case."""
     body: bytes = b""
+    peer: str = ""
+    """The address that it comes from."""
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class HttpServer:
         """Answer one request; True if the connection stays open."""
         try:
             async with asyncio.timeout(self._limits.read_s):
-                request = await self._read(reader)
+                request = await self._read(reader, _peer(writer))
         except HttpError as error:
             await self._write(writer, self._refuse(error.status, str(error)), keep=False)
             await self._linger(reader, writer)
@@ -145,7 +145,7 @@ class HttpServer:
                 HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log of the process has more"
             )
 
-    async def _read(self, reader: asyncio.StreamReader) -> Request | None:
+    async def _read(self, reader: asyncio.StreamReader, peer: str) -> Request | None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
@@ -168,7 +168,7 @@ class HttpServer:
             headers[name.lower()] = value.strip()
         if words[2] == "HTTP/1.0":
             headers.setdefault("connection", "close")
-        return Request(words[0], words[1], headers, await self._body(reader, headers))
+        return Request(words[0], words[1], headers, await self._body(reader, headers), peer)
 
     async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
         if "transfer-encoding" in headers:
@@ -215,3 +215,8 @@ class HttpServer:
                 writer.write(part)
                 await writer.drain()
             await writer.drain()
+
+
+def _peer(writer: asyncio.StreamWriter) -> str:
+    name = writer.get_extra_info("peername")
+    return str(name[0]) if isinstance(name, tuple) else ""

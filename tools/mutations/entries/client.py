@@ -54,8 +54,8 @@ CLIENT = (
     Mutation(
         name="group-reset-beyond-the-end",
         file="client/admin/group_reset.py",
-        old="min(max(wanted[each], bounds[each][0]), bounds[each][1])",
-        new="max(wanted[each], bounds[each][0])",
+        old="min(max(wanted[each], first), end)",
+        new="max(wanted[each], first)",
         breaks="A reset commits an offset that is out of range.",
         areas=("cli/admin/test_groups.py",),
     ),

@@ -16,7 +16,8 @@ Examples:
   barnabas registry --bootstrap kafka-1:9092 --listen 0.0.0.0:8081
   barnabas registry --listen 0.0.0.0:8081 --advertise http://a:8081 \
       --instances http://a:8081,http://b:8081
-  barnabas registry --listen 0.0.0.0:8443 --certificate tls.pem --key tls.key
+  barnabas registry --listen 0.0.0.0:8443 --certificate tls.pem --key tls.key \
+      --sign-in --command-config registry.properties
 """
 
 
@@ -66,6 +67,21 @@ def registry(
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Private key of the certificate.")
     ] = None,
+    sign_in: Annotated[
+        bool,
+        typer.Option(
+            "--sign-in",
+            help="Let callers sign in as users of the cluster (SASL): its access rules decide "
+            "which subjects each may read and change.",
+        ),
+    ] = False,
+    insecure_http: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-http",
+            help="Take passwords over HTTP from other machines; for a proxy that does TLS.",
+        ),
+    ] = False,
 ) -> int:
     """Serve a schema registry until Ctrl-C or SIGTERM.
 
@@ -104,7 +120,9 @@ def registry(
         certificate,
         key,
         config.security_settings,
+        sign_in,
     )
+    settings.check(insecure_http=insecure_http)
     received = run_async(serve(settings, ParsedChecks()))
     is_term = received == signal.SIGTERM
     return exit_codes.TERMINATED if is_term else exit_codes.INTERRUPTED

@@ -1,21 +1,25 @@
 """What `server --console` and `--registry` bring along: child processes that end with the server.
 
-They listen on localhost. Where the cluster is secured, users of the console sign in.
+They listen on localhost. Where the cluster is secured, users of both sign in.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from barnabas.cli.base.command import UsageError
 from barnabas.cli.base.console_extra import check_console_installed
+from barnabas.cli.base.properties import read_properties
 from barnabas.client.connect.address import parse_addresses
 
 _DEFAULT = "localhost:9092"
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - replaced here
+_REGISTRY_VARIABLE = "BARNABAS_REGISTRY"
 _END_S = 10
 
 
@@ -56,25 +60,35 @@ def with_companions(
             command = ["registry", "--bootstrap", servers]
             command += ["--listen", f"localhost:{wanted.registry}"]
             if administrator is not None:
-                command += ["--command-config", str(administrator)]
+                command += ["--command-config", str(administrator), "--sign-in"]
             open_ones.enter_context(_running(command))
         if wanted.console is not None:
             check_console_installed()
             command = ["console", "--no-browser", "--bootstrap", servers]
             command += ["--listen", f"localhost:{wanted.console}"]
-            if wanted.registry:
-                command += ["--registry", f"http://localhost:{wanted.registry}"]
+            environment = {}
+            if wanted.registry:  # with a password, which arguments would show
+                environment[_REGISTRY_VARIABLE] = _registry_url(wanted.registry, administrator)
             if administrator is not None:  # its file says how to connect; who signs in, users say
                 command += ["--sign-in", "--command-config", str(administrator)]
-            open_ones.enter_context(_running(command))
+            open_ones.enter_context(_running(command, environment))
         yield
 
 
+def _registry_url(port: int, administrator: Path | None) -> str:
+    if administrator is None:
+        return f"http://localhost:{port}"
+    settings = read_properties(administrator, "--command-config")
+    user, password = (quote(settings[f"sasl.{each}"], safe="") for each in ("username", "password"))
+    return f"http://{user}:{password}@localhost:{port}"
+
+
 @contextmanager
-def _running(command: list[str]) -> Iterator[None]:
+def _running(command: list[str], environment: Mapping[str, str] | None = None) -> Iterator[None]:
     process = subprocess.Popen(  # noqa: S603 - made above
         [sys.executable, "-m", "barnabas.cli.server.supervised_command", *command],
         stdin=subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
     )
     try:
         yield

@@ -19,13 +19,13 @@ from base64 import b64encode, urlsafe_b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPException
-from ipaddress import ip_address
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from barnabas.security.sasl.exchange import SaslError
+from barnabas.web.loopback import is_loopback
 
 _TIMEOUT_S = 10
 _MAX_BYTES = 1 << 20
@@ -158,15 +158,8 @@ def _check(url: str) -> None:
         return
     if parts.scheme != "http" or not parts.hostname:
         raise ValueError("the URL of a token endpoint begins with https:// or file:///")
-    if parts.hostname != "localhost" and not _is_loopback(parts.hostname):
+    if not is_loopback(parts.hostname):
         raise ValueError("the URL of a token endpoint begins with https://, or shows the secret")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _explained(body: bytes) -> str:

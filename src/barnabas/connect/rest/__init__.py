@@ -9,5 +9,4 @@ plugins      /connector-plugins
 admin        /, /health, /admin/loggers
 metrics      /metrics
 forwarding   requests that only the leader can answer
-known_instances which leaders these are passed on to
 """

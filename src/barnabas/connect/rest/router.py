@@ -9,9 +9,9 @@ from barnabas.connect.rest import admin, connectors, lifecycle, metrics, offsets
 from barnabas.connect.rest.answers import ApiError
 from barnabas.connect.rest.api_context import ApiContext
 from barnabas.connect.rest.forwarding import FORWARDED, forward
-from barnabas.connect.rest.known_instances import is_known
 from barnabas.connect.state.leadership import NotLeader
 from barnabas.errors import BarnabasError, ProducerFenced
+from barnabas.web.known_instances import is_known
 from barnabas.web.messages import Request, Response
 
 _log = logging.getLogger("barnabas.connect")

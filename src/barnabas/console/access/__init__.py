@@ -2,7 +2,6 @@
 
 guard     hosts that a request may name, and the headers of every answer
 tokens    the token that proves that a change comes from the console's own page
-failed_sign_ins  slows down who tries passwords
 permission  what users may do with services that do not know them
 sessions  users that are signed in, each with its own connections to the cluster
 oidc/     sign-in by an OpenID provider

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from barnabas.client.connect.security_settings import SecurityValue
-from barnabas.console.access.failed_sign_ins import FailedSignIns
+from barnabas.client.users.failed_sign_ins import FailedSignIns
+from barnabas.client.users.user_security import encryption_of, user_security
 from barnabas.console.access.tokens import is_https, new_token
 from barnabas.console.answers import ApiError
 from barnabas.console.options import ConsoleOptions
@@ -32,9 +33,6 @@ _CHECKED_TOGETHER = 8
 _MAX_SESSIONS = 200
 _MAX_OF_USER = 20
 _UPKEEP_S = 5.0
-_PROTOCOL = "security.protocol"
-_OWN = ("sasl.", "https.")
-"""Settings by which the console signs in itself: no user may get a part of them."""
 
 
 @dataclass(slots=True)
@@ -101,10 +99,10 @@ class Sessions:
     async def sign_in(
         self, user: str, password: str, mechanism: str | None, address: str
     ) -> tuple[str, Session]:
-        """A key for the cookie, and the session. Raises `SignInFailed`, or `ApiError` too early."""
+        """A key for the cookie, and the session. Raises `SignInFailed`, `TooManyFailuresError`."""
         if self._shared is not None:
             raise ApiError(HTTPStatus.BAD_REQUEST, "this console has no sign-in")
-        security = user_security(self._options, user, password, mechanism)
+        security = user_security(self._options.security, user, password, mechanism)
         with self.failed.attempt(user, address):
             cluster = await self._connect(security)
         key = await self._add(user, cluster)
@@ -180,35 +178,15 @@ class Sessions:
             await session.cluster.close()
 
 
-def user_security(
-    options: ConsoleOptions, user: str, password: str, mechanism: str | None
-) -> Mapping[str, SecurityValue]:
-    """How to connect on behalf of a user: encrypted as the console, with the user's credentials."""
-    return {
-        **_encryption(options),
-        "sasl.mechanism": mechanism or options.mechanism,
-        "sasl.username": user,
-        "sasl.password": password,
-    }
-
-
 def token_security(
     options: ConsoleOptions, token: Callable[[], str]
 ) -> Mapping[str, SecurityValue]:
-    """The same with a token of the user."""
+    """How to connect with a token of the user."""
     return {
-        **_encryption(options),
+        **encryption_of(options.security),
         "sasl.mechanism": "OAUTHBEARER",
         "sasl.oauthbearer.token": token,
     }
-
-
-def _encryption(options: ConsoleOptions) -> dict[str, SecurityValue]:
-    settings = {
-        name: value for name, value in options.security.items() if not name.startswith(_OWN)
-    }
-    encrypted = "SSL" in str(settings.get(_PROTOCOL, "")).upper()
-    return {**settings, _PROTOCOL: "SASL_SSL" if encrypted else "SASL_PLAINTEXT"}
 
 
 def set_session_cookie(response: Response, request: Request, key: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import ssl
 from base64 import b64encode
+from http import HTTPStatus
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
@@ -93,6 +94,9 @@ def _refused(error: HTTPError) -> RegistryAnswerError:
     text = error.read().decode(errors="replace")
     try:
         found = json.loads(text)
-        return RegistryAnswerError(int(found["error_code"]), str(found["message"]))
+        code, message = int(found["error_code"]), str(found["message"])
     except (ValueError, KeyError, TypeError):
-        return RegistryAnswerError(error.code, f"{error.code} {error.reason}")
+        code, message = error.code, f"{error.code} {error.reason}"
+    if error.code == HTTPStatus.UNAUTHORIZED:
+        message += "; write the URL of the registry as http://USER:PASSWORD@HOST"
+    return RegistryAnswerError(code, message)

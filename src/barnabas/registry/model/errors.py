@@ -4,6 +4,7 @@ The first three digits of a code are the HTTP status.
 """
 
 from collections.abc import Iterable
+from shlex import quote
 
 
 class RegistryRefusal(Exception):  # noqa: N818 - its name says what it is
@@ -52,6 +53,19 @@ def version_not_soft_deleted(subject: str, version: int) -> RegistryRefusal:
         40407,
         f"Subject '{subject}' Version {version} was not deleted first before being permanently "
         "deleted",
+    )
+
+
+def not_signed_in(why: str) -> RegistryRefusal:
+    return RegistryRefusal(40101, f"Unauthorized: {why}")
+
+
+def denied(user: str, operation: str, subject: str, resource: str) -> RegistryRefusal:
+    where = f"subject {subject}" if subject else "the registry as a whole"
+    return RegistryRefusal(
+        40301,
+        f"User {user} is denied operation {operation} on {where}; this allows it: "
+        f"barnabas acls add {quote(user)} {operation.lower()} --topic {quote(resource)}",
     )
 
 
@@ -123,6 +137,10 @@ def schema_too_large(size: int, largest: int) -> RegistryRefusal:
     return RegistryRefusal(
         42209, f"Write failed because schema is too large: {size} bytes, at most {largest}"
     )
+
+
+def too_many_requests(why: str) -> RegistryRefusal:
+    return RegistryRefusal(42901, why)
 
 
 def invalid_rule_set(why: str) -> RegistryRefusal:

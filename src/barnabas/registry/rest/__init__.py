@@ -1,6 +1,7 @@
 """Confluent's REST API.
 
-router         which function answers which path; forwarding and taking over
+router         who may ask; forwarding and taking over
+routes         which function answers which path, and what callers need
 call           a request, with its parameters
 instance       what the functions of the API work with
 answers        responses and errors in Confluent's shape

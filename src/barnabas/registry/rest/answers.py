@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
 
 from barnabas.registry.model.contents import Json
@@ -11,6 +12,7 @@ from barnabas.web.messages import Response
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
 _PER_STATUS = 100
+_CHALLENGE = 'Basic realm="schema registry", charset="UTF-8"'
 
 
 def answer(value: Json, status: HTTPStatus = HTTPStatus.OK) -> Response:
@@ -26,8 +28,11 @@ def raw(text: str) -> Response:
 
 def refusal(error: RegistryRefusal) -> Response:
     """The status is in the code: 40401 is a 404."""
-    status = error.code // _PER_STATUS
-    return answer({"error_code": error.code, "message": str(error)}, HTTPStatus(status))
+    status = HTTPStatus(error.code // _PER_STATUS)
+    found = answer({"error_code": error.code, "message": str(error)}, status)
+    if status is HTTPStatus.UNAUTHORIZED:
+        return replace(found, headers={**found.headers, "WWW-Authenticate": _CHALLENGE})
+    return found
 
 
 def error_answer(status: HTTPStatus, message: str) -> Response:

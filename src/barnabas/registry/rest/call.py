@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from barnabas.registry.access.caller import Caller
 from barnabas.registry.model.contents import JsonObject
 from barnabas.registry.model.lookups import Deleted
 from barnabas.registry.model.names import ALL_CONTEXTS, SubjectName, context_name, qualified
 from barnabas.web.messages import HttpError, Request
+from barnabas.wire.acl_codes import AclOperation
 
 _EVERY_FIELD = "confluent-accept-unknown-properties"
 _CONTEXTS = "contexts"
@@ -20,6 +22,8 @@ class Call:
     request: Request
     path: tuple[str, ...]
     context: str | None = None
+    caller: Caller | None = None
+    """Who has signed in, where users do."""
 
     @property
     def accepts_every_field(self) -> bool:
@@ -41,6 +45,14 @@ class Call:
         if len(self.path) > 1:
             return self.subject()
         return None if self.context is None else self.qualified("")
+
+    def may_read(self, subject: str) -> bool:
+        return self.caller is None or self.caller.may(AclOperation.READ, subject)
+
+    def check(self, operation: AclOperation, subject: str) -> None:
+        """Raises `RegistryRefusal` if the caller may not."""
+        if self.caller is not None:
+            self.caller.check(operation, subject)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         found = self.request.query.get(name)

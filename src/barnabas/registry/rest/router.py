@@ -1,4 +1,4 @@
-"""Which function answers which path, and where changes are made.
+"""Who may ask, and where changes are made.
 
 An instance that does not write forwards a change to the one that does, or becomes the writer itself
 if that one is gone or can't be forwarded to. Then it waits until it has read what was written, so
@@ -7,106 +7,60 @@ that its own clients see their changes.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from time import monotonic
-from typing import NamedTuple
 
 from barnabas.errors import BarnabasError
-from barnabas.registry.forwarding import FORWARDED, OFFSET, WriterGoneError, forward, is_known
+from barnabas.registry.access.access import RegistryAccess
+from barnabas.registry.forwarding import FORWARDED, OFFSET, WriterGoneError, forward
 from barnabas.registry.model.errors import RegistryRefusal, no_writer, store_failed
-from barnabas.registry.rest import (
-    about,
-    compatibility,
-    config,
-    contexts,
-    metrics,
-    mode,
-    schemas,
-    subjects,
-)
+from barnabas.registry.model.names import SubjectName, context_name
 from barnabas.registry.rest.answers import error_answer, refusal
 from barnabas.registry.rest.call import Call, parse_call
 from barnabas.registry.rest.instance import RegistryInstance
+from barnabas.registry.rest.routes import RegistryRoute, find_route
 from barnabas.registry.writer import WriterLostError
-from barnabas.web.messages import HttpError, Request, Response
+from barnabas.web.known_instances import is_known
+from barnabas.web.messages import Request, Response
 
 _log = logging.getLogger("barnabas.registry")
+_audit = logging.getLogger("barnabas.registry.audit")
 _PATIENCE_S = 15.0
 _PAUSE_S = 0.02
 _CATCH_UP_S = 1.0
 _NOT_FOUND = range(40400, 40500)
 _MISDIRECTED = HTTPStatus.MISDIRECTED_REQUEST
 
-Answer = Callable[[RegistryInstance, Call], Awaitable[Response]]
-
-
-class RegistryRoute(NamedTuple):
-    """A method, a path in which `*` is a name, and what answers it."""
-
-    method: str
-    path: str
-    call: Answer
-
-
-ROUTES = (
-    RegistryRoute("GET", "", about.root),
-    RegistryRoute("POST", "", about.root),
-    RegistryRoute("GET", "health", about.health),
-    RegistryRoute("GET", "metrics", metrics.metrics),
-    RegistryRoute("GET", "v1/metadata/id", about.cluster),
-    RegistryRoute("GET", "v1/metadata/version", about.version),
-    RegistryRoute("GET", "subjects", subjects.list_subjects),
-    RegistryRoute("POST", "subjects/*", subjects.find),
-    RegistryRoute("DELETE", "subjects/*", subjects.delete),
-    RegistryRoute("GET", "subjects/*/metadata", subjects.get_by_metadata),
-    RegistryRoute("GET", "subjects/*/versions", subjects.list_versions),
-    RegistryRoute("POST", "subjects/*/versions", subjects.add_version),
-    RegistryRoute("GET", "subjects/*/versions/*", subjects.get_version),
-    RegistryRoute("DELETE", "subjects/*/versions/*", subjects.remove_version),
-    RegistryRoute("GET", "subjects/*/versions/*/schema", subjects.get_text),
-    RegistryRoute("GET", "subjects/*/versions/*/referencedby", subjects.referenced_by),
-    RegistryRoute("GET", "schemas", schemas.list_schemas),
-    RegistryRoute("GET", "schemas/types", schemas.list_types),
-    RegistryRoute("GET", "schemas/ids/*", schemas.get_schema),
-    RegistryRoute("GET", "schemas/ids/*/schema", schemas.get_text),
-    RegistryRoute("GET", "schemas/ids/*/subjects", schemas.get_subjects),
-    RegistryRoute("GET", "schemas/ids/*/versions", schemas.get_versions),
-    RegistryRoute("GET", "schemas/guids/*", schemas.get_by_guid),
-    RegistryRoute("GET", "schemas/guids/*/ids", schemas.get_ids_of_guid),
-    RegistryRoute("POST", "compatibility/subjects/*/versions", compatibility.check_subject),
-    RegistryRoute("POST", "compatibility/subjects/*/versions/*", compatibility.check_version),
-    RegistryRoute("GET", "config", config.get),
-    RegistryRoute("PUT", "config", config.put),
-    RegistryRoute("DELETE", "config", config.delete),
-    RegistryRoute("GET", "config/*", config.get),
-    RegistryRoute("PUT", "config/*", config.put),
-    RegistryRoute("DELETE", "config/*", config.delete),
-    RegistryRoute("GET", "mode", mode.get),
-    RegistryRoute("PUT", "mode", mode.put),
-    RegistryRoute("DELETE", "mode", mode.delete),
-    RegistryRoute("GET", "mode/*", mode.get),
-    RegistryRoute("PUT", "mode/*", mode.put),
-    RegistryRoute("DELETE", "mode/*", mode.delete),
-    RegistryRoute("GET", "contexts", contexts.list_contexts),
-    RegistryRoute("DELETE", "contexts/*", contexts.delete),
-)
-
 
 class RegistryRouter:
     """Answers requests."""
 
-    def __init__(self, instance: RegistryInstance) -> None:
+    def __init__(self, instance: RegistryInstance, access: RegistryAccess | None = None) -> None:
+        """`access` is for callers who have to sign in."""
         self._instance = instance
+        self._access = access
 
     async def __call__(self, request: Request) -> Response:
         call = parse_call(request)
+        route = find_route(call)
         try:
-            return await self._answer(_route(call), call)
+            if self._access is not None and not route.is_open:
+                call = replace(call, caller=await self._access.caller(request))
+                if route.operation is not None:
+                    call.check(route.operation, _subject(self._instance, call))
+            found = await self._answer(route, call)
         except RegistryRefusal as error:
             return refusal(error)
         except BarnabasError as error:
             return refusal(store_failed(str(error)))
+        if (
+            route.changes
+            and found.status < HTTPStatus.MULTIPLE_CHOICES
+            and FORWARDED not in request.headers
+        ):
+            _log_change(call)
+        return found
 
     async def _answer(self, route: RegistryRoute, call: Call) -> Response:
         deadline = monotonic() + _PATIENCE_S
@@ -177,18 +131,20 @@ class RegistryRouter:
         return Response(found.status, found.body, headers)
 
 
-def _route(call: Call) -> RegistryRoute:
-    """The route of a request; raises `HttpError`."""
-    methods = []
-    for route in ROUTES:
-        parts = tuple(filter(None, route.path.split("/")))
-        if len(parts) == len(call.path) and all(
-            part in ("*", given) for part, given in zip(parts, call.path, strict=True)
-        ):
-            method = call.request.method
-            if route.method == method or (method, route.method) == ("HEAD", "GET"):
-                return route
-            methods.append(route.method)
-    if methods:
-        raise HttpError(HTTPStatus.METHOD_NOT_ALLOWED, "HTTP 405 Method Not Allowed")
-    raise HttpError(HTTPStatus.NOT_FOUND, "HTTP 404 Not Found")
+def _subject(instance: RegistryInstance, call: Call) -> str:
+    """What the path is about: a subject, a context, or all of them."""
+    match call.path[0]:
+        case "subjects":
+            return instance.subject(call)
+        case "compatibility":
+            return instance.subject(call, 2)
+        case "contexts":
+            return SubjectName(context_name(call.path[1]), "").qualified
+        case _:
+            return call.scope or ""
+
+
+def _log_change(call: Call) -> None:
+    user = "anonymous" if call.caller is None else call.caller.user
+    request = call.request
+    _audit.info("%s at %s: %s %s", user, request.peer, request.method, request.target)

@@ -1,5 +1,7 @@
 """`/schemas`: schemas by id and GUID."""
 
+from collections.abc import Iterable
+
 from barnabas.registry.model.config import ALIAS
 from barnabas.registry.model.contents import Json
 from barnabas.registry.model.entries import SchemaVersion, content_json
@@ -16,6 +18,7 @@ from barnabas.registry.rest.answers import answer, page, raw, schema_json
 from barnabas.registry.rest.call import Call, parse_number
 from barnabas.registry.rest.instance import RegistryInstance
 from barnabas.web.messages import Response
+from barnabas.wire.acl_codes import AclOperation
 
 
 async def list_schemas(instance: RegistryInstance, call: Call) -> Response:
@@ -23,7 +26,8 @@ async def list_schemas(instance: RegistryInstance, call: Call) -> Response:
     default = ALL_CONTEXTS if call.context is None else ""
     prefix = call.qualified(call.text("subjectPrefix", default))
     latest_only = call.flag("latestOnly")
-    found = schemas_with(instance.image, prefix, call.deleted, latest_only=latest_only)
+    every = schemas_with(instance.image, prefix, call.deleted, latest_only=latest_only)
+    found = [each for each in every if call.may_read(each.subject)]
     aliases = _aliases(instance) if call.flag("aliases") else {}
     shown: list[Json] = []
     for each in page(range(len(found)), *call.page):
@@ -77,12 +81,12 @@ async def get_versions(instance: RegistryInstance, call: Call) -> Response:
 
 async def get_by_guid(instance: RegistryInstance, call: Call) -> Response:
     """GET /schemas/guids/G."""
-    return answer(_schema(instance, call, with_guid(instance.image, call.path[2])))
+    return answer(_schema(instance, call, _by_guid(instance, call)))
 
 
 async def get_ids_of_guid(instance: RegistryInstance, call: Call) -> Response:
     """GET /schemas/guids/G/ids."""
-    with_guid(instance.image, call.path[2])
+    _by_guid(instance, call)
     found = instance.image.schemas.by_guid(call.path[2].lower())
     return answer([{"context": context, "id": each} for context, each in found])
 
@@ -96,13 +100,35 @@ def _schema(instance: RegistryInstance, call: Call, entry: SchemaVersion) -> dic
 
 
 def _by_id(instance: RegistryInstance, call: Call) -> SchemaVersion:
-    return with_id(instance.image, parse_number(call.path[2], "the id"), _subject(instance, call))
+    number = parse_number(call.path[2], "the id")
+    entry = with_id(instance.image, number, _subject(instance, call))
+    holders = instance.image.schemas.holders(context_of(entry.subject), number)
+    return _readable(call, entry, holders)
 
 
 def _holders(instance: RegistryInstance, call: Call) -> list[SchemaVersion]:
     number = parse_number(call.path[2], "the id")
     deleted = Deleted.SHOWN if call.flag("deleted") else Deleted.HIDDEN
-    return holders_of_id(instance.image, number, _subject(instance, call), deleted)
+    found = holders_of_id(instance.image, number, _subject(instance, call), deleted)
+    return [each for each in found if call.may_read(each.subject)]
+
+
+def _by_guid(instance: RegistryInstance, call: Call) -> SchemaVersion:
+    image = instance.image
+    entry = with_guid(image, call.path[2])
+    places = image.schemas.by_guid(entry.content.guid)
+    holders = (each for place in places for each in image.schemas.holders(*place))
+    guid = entry.content.guid
+    return _readable(call, entry, [each for each in holders if each.content.guid == guid])
+
+
+def _readable(call: Call, entry: SchemaVersion, same: Iterable[SchemaVersion]) -> SchemaVersion:
+    """A version, or another one with the same schema, that the caller may read."""
+    for each in (entry, *same):
+        if call.may_read(each.subject):
+            return each
+    call.check(AclOperation.READ, entry.subject)
+    return entry
 
 
 def _subject(instance: RegistryInstance, call: Call) -> str:

@@ -11,19 +11,21 @@ from barnabas.registry.model.lookups import (
     referring_ids,
     subjects_with,
 )
-from barnabas.registry.model.names import ALL_CONTEXTS
+from barnabas.registry.model.names import ALL_CONTEXTS, beside
 from barnabas.registry.model.registration import WantedSchema, look_up, register
 from barnabas.registry.rest.answers import answer, page, raw, schema_json
 from barnabas.registry.rest.call import Call
 from barnabas.registry.rest.instance import RegistryInstance
 from barnabas.web.messages import Response
+from barnabas.wire.acl_codes import AclOperation
 
 
 async def list_subjects(instance: RegistryInstance, call: Call) -> Response:
     """GET /subjects."""
     default = ALL_CONTEXTS if call.context is None else ""
     prefix = call.qualified(call.text("subjectPrefix", default))
-    return answer(page(subjects_with(instance.image, prefix, call.deleted), *call.page))
+    found = filter(call.may_read, subjects_with(instance.image, prefix, call.deleted))
+    return answer(page([*found], *call.page))
 
 
 async def find(instance: RegistryInstance, call: Call) -> Response:
@@ -94,7 +96,8 @@ async def referenced_by(instance: RegistryInstance, call: Call) -> Response:
     """GET /subjects/S/versions/V/referencedby: ids."""
     number = parse_version(call.path[3])
     entry = existing_version(instance.image, instance.subject(call), number)
-    referrers = instance.image.schemas.referrers(entry.subject, entry.version)
+    found = instance.image.schemas.referrers(entry.subject, entry.version)
+    referrers = [each for each in found if call.may_read(each.subject)]
     return answer(page(referring_ids(referrers), *call.page))
 
 
@@ -112,9 +115,12 @@ def wanted_schema(instance: RegistryInstance, call: Call, index: int = 1) -> Wan
     body = call.body()
     try:
         schema_id = integer(body, "id", -1)
+        content, subject = content_from(body), instance.subject(call, index)
+        for each in content.references:
+            call.check(AclOperation.READ, beside(subject, each.subject))
         return WantedSchema(
-            instance.subject(call, index),
-            content_from(body),
+            subject,
+            content,
             schema_id if schema_id >= 0 else None,
             integer(body, "version", 0),
             call.flag("normalize"),

@@ -8,7 +8,7 @@ from hmac import compare_digest
 from secrets import token_urlsafe
 from time import monotonic
 
-from barnabas.console.access.failed_sign_ins import network
+from barnabas.client.users.failed_sign_ins import network
 
 _LIFETIME_S = 600.0
 _MAX_ATTEMPTS = 1_000

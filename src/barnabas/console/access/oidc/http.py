@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPException
-from ipaddress import ip_address
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request
 
 from barnabas.console.outside import OPENER
+from barnabas.web.loopback import is_loopback
 
 _TIMEOUT_S = 10
 _MAX_BYTES = 1 << 20
@@ -33,18 +33,9 @@ def check_url(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return
-    if parts.scheme == "http" and parts.hostname and _is_local(parts.hostname):
+    if parts.scheme == "http" and parts.hostname and is_loopback(parts.hostname):
         return
     raise ValueError("it begins with https://, or is on this machine")
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def ask(

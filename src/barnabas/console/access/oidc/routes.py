@@ -7,6 +7,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from barnabas.client.users.failed_sign_ins import TooManyFailuresError
 from barnabas.console.access.oidc.attempts import Attempt, Attempts
 from barnabas.console.access.oidc.http import ProviderError, ProviderUnusableError
 from barnabas.console.access.oidc.options import OidcOptions
@@ -14,7 +15,6 @@ from barnabas.console.access.oidc.provider import Provider
 from barnabas.console.access.oidc.user_token import UserToken
 from barnabas.console.access.sessions import Sessions, set_session_cookie
 from barnabas.console.access.tokens import is_https
-from barnabas.console.answers import ApiError
 from barnabas.console.outside import OutsideCalls
 from barnabas.errors import BarnabasError, SignInFailed
 
@@ -66,7 +66,7 @@ class OidcRoutes:
         try:
             with self._sessions.failed.attempt(None, _address(request)):
                 key = await self._sign_in(code, attempt, _redirect_uri(request))
-        except ApiError as error:
+        except TooManyFailuresError as error:
             return _problem("wait", error)
         except _WrongTokenError as error:
             return _problem("token", error)

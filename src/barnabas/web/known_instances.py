@@ -1,13 +1,14 @@
-"""Which instances a request is passed on to.
+"""Which instances of a service a request is passed on to.
 
-The leader's URL is in a record of the status topic, and requests have passwords in them. So the URL
-has to be one of `--instances`. Without these, both this one and the leader have to listen on
-`localhost`.
+The leader's URL is in a record of a topic, which others may be able to write, and requests have
+passwords in them. So the URL has to be one of `--instances`. Without these, both this one and the
+leader have to listen on `localhost`.
 """
 
 from collections.abc import Iterable
-from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+from barnabas.web.loopback import is_loopback
 
 
 def is_known(url: str, own_url: str, instances: Iterable[str]) -> bool:
@@ -20,7 +21,6 @@ def is_known(url: str, own_url: str, instances: Iterable[str]) -> bool:
 
 def _is_local(url: str) -> bool:
     try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ip_address(host).is_loopback
+        return is_loopback(urlsplit(url).hostname or "")
     except ValueError:
         return False

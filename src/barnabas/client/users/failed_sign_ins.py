@@ -6,13 +6,11 @@ A user at one address does not wait for failures of others elsewhere.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from time import monotonic
 
-from barnabas.console.answers import ApiError
-from barnabas.errors import SignInFailed
+from barnabas.errors import BarnabasError, SignInFailed
 
 _OF_USER, _OF_ADDRESS = 3, 20
 """Failures after which the next attempt has to wait."""
@@ -22,6 +20,14 @@ _MAX_KEYS = 10_000
 _NETWORK_BITS = 64
 
 _Key = tuple[str, str | None]
+
+
+class TooManyFailuresError(BarnabasError):
+    """It is too early for another attempt."""
+
+    def __init__(self, wait_s: float) -> None:
+        self.wait_s = ceil(wait_s)
+        super().__init__(f"too many failed attempts to sign in; try again in {self.wait_s} s")
 
 
 @dataclass(slots=True)
@@ -47,7 +53,7 @@ class FailedSignIns:
 
     @contextmanager
     def attempt(self, user: str | None, address: str) -> Iterator[None]:
-        """Raises `ApiError` if it is too early for another one; None is a user not known yet."""
+        """Raises `TooManyFailuresError`; None is a user not known yet."""
         place = network(address)
         limits: dict[_Key, int] = {(place, None): _OF_ADDRESS}
         if user is not None:
@@ -57,11 +63,7 @@ class FailedSignIns:
         known = {key: self._by_key.get(key, _Failures()) for key in limits}
         wait_s = max(known[key].wait_s(allowed, now) for key, allowed in limits.items())
         if wait_s > 0:
-            raise ApiError(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                "too many failed attempts to sign in",
-                f"Try again in {ceil(wait_s)} s.",
-            )
+            raise TooManyFailuresError(wait_s)
         for key, failures in known.items():
             failures.count += 1
             failures.last = now
