@@ -28,6 +28,7 @@ partition_restore writes one partition
 restored_topics   topics of the target: made, and given their settings
 restored_groups   offsets of groups, and which of them are translated
 restored_state    offsets of groups, settings, ACLs and quotas, set
+left_to_do        the commands for what is left to do by hand
 restore           restores a point
 workers           work that is done side by side
 """
