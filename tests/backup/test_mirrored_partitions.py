@@ -45,13 +45,19 @@ class Copied:
             for _ in range(BURST):
                 producer.send(self.partition.topic, b"own")
 
-    def limits(self, between: Callable[[], None]) -> tuple[int | None, int]:
-        """Where the partition is to end, and the position, if this happens between the looks."""
+    def limits(
+        self, between: Callable[[], None], before: Callable[[], None] = lambda: None
+    ) -> tuple[int | None, int]:
+        """Where the partition is to end, and the position, if this happens between the looks.
+
+        Or before the first one, after the position was read.
+        """
         point = Point("run", 0)
 
         async def look() -> int | None:
             async with self.flow.target.client() as cluster:
                 await read_groups(cluster, point, [self.flow.group_id])
+                await asyncio.to_thread(before)
                 mirrored = MirroredPartitions(cluster, point.groups)
                 await mirrored.look([self.partition])
                 await asyncio.to_thread(between)
@@ -70,6 +76,12 @@ def copied(source: Source, origin: str) -> Copied:
 
 def test_what_is_copied_in_between_is_left_out(copied: Copied) -> None:
     assert copied.limits(copied.copy_burst) == (BURST + MARKER, BURST)
+
+
+def test_what_is_copied_before_the_first_look_is_left_out(copied: Copied) -> None:
+    """The transaction of the position is no longer the last one."""
+    limits = copied.limits(lambda: None, before=copied.copy_burst)
+    assert limits == (BURST + MARKER, BURST)
 
 
 def test_what_others_have_written_is_kept(copied: Copied) -> None:

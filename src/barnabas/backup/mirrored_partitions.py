@@ -10,10 +10,11 @@ what the point does not have. Such positions are moved back.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+from barnabas.backup.batch_reader import ISOLATION
 from barnabas.backup.manifest import GroupData
 from barnabas.backup.workers import results_of
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -25,10 +26,12 @@ from barnabas.coordination.mirror_groups import has_foreign_offsets
 from barnabas.mirror.offsets.recent_runs import RecentRuns
 from barnabas.mirror.offsets.translation import Translation
 from barnabas.mirror.positions import SourcePosition, position_of
-from barnabas.mirror.recovered_runs import recovered_runs
+from barnabas.records.batch import BatchHeader
 
 _AT_ONCE = 64
 _PATIENCE_S = 5.0
+_ATTEMPTS = 10
+_PAUSE_S = 0.1
 
 Bounds = Mapping[TopicPartition, tuple[int, int]]
 
@@ -70,9 +73,28 @@ class MirroredPartitions:
     ) -> _Copied:
         end: int | None = recent.after
         if recent.pending:
-            found = await recovered_runs(self._cluster, partition, recent)
-            end = found[-1].downstream_end if len(found) > len(recent.known) else None
+            end = await self._end_of(partition, recent)
         return _Copied(group_id, partition, offset, recent, end)
+
+    async def _end_of(self, partition: TopicPartition, recent: RecentRuns) -> int | None:
+        """Where the transaction of a position ends; None if it is not all there.
+
+        Its records are the first of their producer. The flow may have written more since. The
+        marker of a transaction may come later than its position: that is waited for.
+        """
+        for _ in range(_ATTEMPTS):
+            committed = await list_offsets(self._cluster, {partition: LATEST}, ISOLATION)
+            records = RecordRange(partition, recent.after, committed[partition].offset)
+            left = recent.records
+            async for header in self._batches_of({recent.producer_id}, records):
+                left -= header.record_count
+                if left <= 0:
+                    return header.next_offset
+            written = await list_offsets(self._cluster, {partition: LATEST})
+            if written[partition].offset <= records.end:
+                break
+            await asyncio.sleep(_PAUSE_S)
+        return None
 
     async def limits(self, bounds: Bounds) -> dict[TopicPartition, int]:
         """Where partitions of the point end that mirrors have written to since `look`."""
@@ -114,14 +136,20 @@ class MirroredPartitions:
 
     async def _first_of(self, producers: Collection[int], records: RecordRange) -> int | None:
         """Where the first batch of these producers is."""
+        async for header in self._batches_of(producers, records):
+            return max(header.base_offset, records.start)
+        return None
+
+    async def _batches_of(
+        self, producers: Collection[int], records: RecordRange
+    ) -> AsyncIterator[BatchHeader]:
         reading = RangeReader(self._cluster, [records], on_loss=lambda _: None)
         while fetched := await reading.fetch():
             for each in fetched:
                 with damage_named(each):
                     for header, _ in reading.visible(each):
                         if header.producer_id in producers:
-                            return max(header.base_offset, records.start)
-        return None
+                            yield header
 
     async def _move_back(self, copied: _Copied, end: int) -> None:
         """The last transaction is not in the point: the position is that before it, or less."""
