@@ -45,7 +45,7 @@ from tests.broker.verbs import (
 from tests.support import fork_server
 from tests.support.broker import BrokerProcess
 from tests.support.metrics import scrape
-from tests.support.wait import LIMIT_S
+from tests.support.wait import LIMIT_S, wait_until
 
 MakeBroker = Callable[..., BrokerProcess]
 
@@ -318,7 +318,7 @@ def test_a_torn_tail_is_cut_off(make_broker: MakeBroker) -> None:
     with segment.open("ab") as file:
         file.write(batch(b"torn")[:-1])
     broker.start()
-    assert "t-0 was not closed" in broker.log.read_text()
+    wait_until(lambda: "t-0 was not closed" in broker.log.read_text(), "nothing was scanned")
     with RawClient(broker.host, broker.port) as client:
         assert stored(client, "t") == [b"a", b"b"]
         assert produced(client, "t", batch(b"c")) == 2

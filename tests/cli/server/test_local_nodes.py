@@ -148,7 +148,7 @@ def test_a_clusters_data_is_not_taken_for_a_single_nodes(tmp_path: Path) -> None
 def test_nodes_that_are_not_started_are_noticed(tmp_path: Path) -> None:
     for name in ("node-1", "node-2", "node-10", "node-3", "node-x", "other"):
         (tmp_path / name).mkdir()
-    assert nodes_beyond(tmp_path, 2) == ["node-3", "node-10"]
+    assert nodes_beyond(tmp_path, 2) == [3, 10]
     assert nodes_beyond(tmp_path / "missing", 2) == []
 
 

@@ -31,6 +31,14 @@ def ignore_offline(_topic: str, _topic_id: bytes, _index: int) -> None:
     """A callback that does nothing."""
 
 
+def ignore_scan(_name: str, _scanned_bytes: int, _cut_bytes: int) -> None:
+    """A callback that does nothing."""
+
+
+def ignore_cut(_name: str, _end: int, _before: int, _directory: str) -> None:
+    """A callback that does nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionHost:
     """The node, as its partitions see it."""
@@ -61,3 +69,7 @@ class PartitionHost:
     """A new directory for records truncated from a log; empty if they are not kept."""
     settled: Callable[["Partition"], None] = ignore
     """Called when the controller knows that a replica lacks records."""
+    unclosed: Callable[[str, int, int], None] = ignore_scan
+    """Called with the name of a log that was not closed, the bytes scanned and those truncated."""
+    truncated: Callable[[str, int, int, str], None] = ignore_cut
+    """Called with the name of a log, its end, the end before, and where the rest is now."""

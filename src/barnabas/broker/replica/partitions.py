@@ -8,6 +8,7 @@ from asyncio import AbstractEventLoop, Event
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 
+from barnabas.broker.logs.repairs import Repairs
 from barnabas.broker.replica.clean_shutdown import close_logs
 from barnabas.broker.replica.high_watermark_checkpoint import HighWatermarkCheckpoint
 from barnabas.broker.replica.partition import Partition
@@ -73,6 +74,7 @@ class Partitions:
         self._is_directory_new = is_directory_new
         self.high_watermarks = HighWatermarkCheckpoint(disk, data.path)
         self.refused_appends = RefusedAppends(loop, on_unwritable)
+        self._repairs = Repairs(loop)
         self._host = PartitionHost(
             node_id,
             loop,
@@ -89,6 +91,8 @@ class Partitions:
             self.refused_appends.note,
             self._set_aside,
             self.high_watermarks.settled,
+            self._repairs.unclosed,
+            self._repairs.truncated,
         )
         self._opener = ReplicaOpener(
             data,
@@ -172,6 +176,7 @@ class Partitions:
         """Flush and close every log; returns whether all succeeded."""
         is_clean = close_logs(self, self._threads)
         self.high_watermarks.close()
+        self._repairs.say()
         return is_clean
 
     # -- in step with the image --------------------------------------------------------------------

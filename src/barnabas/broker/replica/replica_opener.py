@@ -85,7 +85,7 @@ class ReplicaOpener:
         )
         if log.recovery is not None:
             self.scanned_bytes += log.recovery.scanned_bytes
-            _warn(topic.name, index, log.recovery)
+            self._report(topic.name, index, log.recovery)
         name = f"{topic.name}-{index}"
         doubt = ReplicaDoubt()
         if topic.partitions[index].is_only_replica(self._node_id):
@@ -116,22 +116,13 @@ class ReplicaOpener:
             self._host.on_append(partition)
         return partition
 
-
-def _warn(topic: str, index: int, recovery: RecoveryReport) -> None:
-    if recovery.lost:
-        logger.warning("%s-%d has lost %s", topic, index, recovery.lost)
-    if recovery.corrected_epochs:
-        logger.warning(
-            "%s-%d: damaged leader epochs corrected: %d",
-            topic,
-            index,
-            recovery.corrected_epochs,
-        )
-    if recovery.scanned_bytes or recovery.dropped_segments:
-        logger.warning(
-            "%s-%d was not closed: scanned %d bytes, truncated %d",
-            topic,
-            index,
-            recovery.scanned_bytes,
-            recovery.cut_bytes,
-        )
+    def _report(self, topic: str, index: int, recovery: RecoveryReport) -> None:
+        name = f"{topic}-{index}"
+        if recovery.lost:
+            logger.warning("%s has lost %s", name, recovery.lost)
+        if recovery.corrected_epochs:
+            logger.warning(
+                "%s: damaged leader epochs corrected: %d", name, recovery.corrected_epochs
+            )
+        if recovery.scanned_bytes or recovery.dropped_segments:
+            self._host.unclosed(name, recovery.scanned_bytes, recovery.cut_bytes)

@@ -29,13 +29,7 @@ def truncate_to(partition: "Partition", offset: int, *, keep: bool) -> None:
         partition.host.moved(partition)
         partition.flush_waits.release()  # what they wait for may be gone
     if directory:
-        logger.warning(
-            "%s ends at %d now, not at %d; the truncated records are in %s",
-            partition.name,
-            log.log_end_offset,
-            before,
-            directory,
-        )
+        partition.host.truncated(partition.name, log.log_end_offset, before, directory)
 
 
 def start_at(partition: "Partition", offset: int, *, keep: bool) -> None:

@@ -244,10 +244,10 @@ def cluster_id_of(directory: Path) -> str:
     return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
 
 
-def nodes_beyond(directory: Path, count: int) -> list[str]:
-    """The directories of nodes with higher numbers than those that are being started."""
+def nodes_beyond(directory: Path, count: int) -> list[int]:
+    """The nodes with data here and higher numbers than those that are being started."""
     numbers = [each.name.removeprefix(_NAME) for each in directory.glob(f"{_NAME}*")]
-    return [node_name(n) for n in sorted(int(n) for n in numbers if n.isdecimal()) if n > count]
+    return [n for n in sorted(int(n) for n in numbers if n.isdecimal()) if n > count]
 
 
 def _ports_by_listener(config: BrokerConfig, count: int) -> dict[str, list[int]]:

@@ -17,6 +17,7 @@ from barnabas.broker.settings.config import ConfigError
 from barnabas.cli.base import exit_codes
 from barnabas.cli.base.output import say
 from barnabas.cli.server.growth import answering
+from barnabas.cli.server.left_out import warn_of_left_out
 from barnabas.cli.server.local_nodes import (
     LocalNode,
     check_new,
@@ -68,6 +69,7 @@ class Supervisor:
         self._secure_node = secure_node
         self._stop = asyncio.Event()
         self._killed = False
+        self._cluster_id = ""
 
     @property
     def bootstrap(self) -> str:
@@ -88,6 +90,7 @@ class Supervisor:
             start.cancel()
         if code == exit_codes.OK:
             async with answering(self._directory, self._answer):
+                await self._announce()
                 await self._stop.wait()
             say("stopping the nodes one by one; press Ctrl-C again to kill them")
         await self._stop_all()
@@ -156,27 +159,28 @@ class Supervisor:
     # -- getting ready -------------------------------------------------------------------------
 
     async def _get_ready(self) -> int:
-        """Wait until all nodes form a cluster and say so; an exit code if one cannot start."""
-        directory = self._directory
-        extra = nodes_beyond(directory, len(self._processes))
-        if extra:
-            say(
-                f"warning: {directory} also has {', '.join(extra)}; raise --nodes to start them, "
-                "or remove them from the cluster with `barnabas cluster remove-node`"
-            )
+        """Wait until all nodes form a cluster; an exit code if one cannot start."""
         for process in self._processes:
             if not await _ready_or_ended(process):
                 failed = process.start_error or 0
                 return failed if failed > 0 else exit_codes.FAILURE
-        cluster_id = await self._wait_for_members()
+        self._cluster_id = await self._wait_for_members()
+        return exit_codes.OK
+
+    async def _announce(self) -> None:
+        """Say that the cluster is ready, once commands can reach the supervisor."""
+        directory = self._directory
         count = len(self._processes)
         announce(
             f"Barnabas {__version__}: {counted(count, 'node')}, bootstrap servers "
-            f"{self.bootstrap} (cluster {cluster_id}, data in {directory.absolute()})"
+            f"{self.bootstrap} (cluster {self._cluster_id}, data in {directory.absolute()})"
         )
         if self._how_to_connect is not None:
             announce(self._how_to_connect(self.bootstrap))
-        return exit_codes.OK
+        extra = nodes_beyond(directory, count)
+        if extra:
+            is_open = self._processes[0].node.is_open
+            say(await warn_of_left_out(directory, extra, self.bootstrap if is_open else None))
 
     async def _wait_for_members(self) -> str:
         """Return the cluster's id once all nodes belong to it.
