@@ -9,6 +9,7 @@ import pytest
 
 from barnabas.broker.net.cluster_secret import new_secret
 from barnabas.broker.net.peer_proof import (
+    NOT_JOINED,
     Credentials,
     PeerIdentity,
     ProofError,
@@ -241,7 +242,7 @@ class Other(asyncio.Protocol):
         try:
             if self.verifier is None:
                 if self.stage.theirs is None:
-                    raise ProofError("this node has not joined a cluster yet")
+                    raise ProofError(NOT_JOINED)
                 self.verifier = Verifier(self.stage.theirs, auth_bytes, OTHER_NONCE)
                 return SaslAuthenticateResponse(auth_bytes=self.verifier.challenge)
             if self.stage.is_impostor:
@@ -366,6 +367,25 @@ def test_before_they_know_each_other_nodes_only_ask_who_it_is(
         stage.mine, stage.theirs = credentials(2), credentials(1)
         await stage.call(VoteRequest())
         assert stage.proved == [2], "as soon as both are in the cluster"
+
+    play(scenario)
+
+
+def test_a_node_that_has_not_joined_yet_is_waited_for_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As a new cluster begins, its nodes join one after the other."""
+    caplog.set_level("INFO")
+
+    async def scenario(stage: Stage) -> None:
+        stage.theirs = None
+        for _ in range(3):
+            with pytest.raises(PeerUnavailable):
+                await stage.call(VoteRequest())
+        said = [record for record in caplog.records if "joined" in record.message]
+        assert [record.levelname for record in said] == ["INFO"]
+        assert said[0].message == "waiting for node 1, which has not joined a cluster yet"
+        assert not [record for record in caplog.records if record.levelname == "WARNING"]
 
     play(scenario)
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.dispatcher import RequestContext
 from barnabas.broker.net.node_credentials import NodeCredentials
-from barnabas.broker.net.peer_proof import NONCE_BYTES, ProofError, Verifier
+from barnabas.broker.net.peer_proof import NONCE_BYTES, NOT_JOINED, ProofError, Verifier
 from barnabas.broker.net.refused_proofs import RefusedProofs
 from barnabas.broker.net.sign_in.sign_ins import SignIns
 from barnabas.wire.errors import ErrorCode
@@ -55,7 +55,7 @@ def _prove(
         if proof is None:
             credentials = node.credentials.current()
             if credentials is None:
-                raise ProofError("this node has not joined a cluster yet")
+                return SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, NOT_JOINED)
             connection.proof = Verifier(
                 credentials, bytes(request.auth_bytes), node.random.randbytes(NONCE_BYTES)
             )

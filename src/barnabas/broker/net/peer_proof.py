@@ -56,6 +56,10 @@ class PeerIdentity(NamedTuple):
     directory_id: bytes
 
 
+NOT_JOINED = "this node has not joined a cluster yet"
+"""Why a node proves nothing while a new cluster begins: it is no failure, and passes."""
+
+
 class ProofError(ValueError):
     """Why a node was not authenticated, as a message for the other side's log."""
 

@@ -35,7 +35,7 @@ from barnabas.broker.net.peer_connection import (
     PeerTimedOut,
     PeerUnavailable,
 )
-from barnabas.broker.net.peer_proof import NONCE_BYTES, Credentials, Prover
+from barnabas.broker.net.peer_proof import NONCE_BYTES, NOT_JOINED, Credentials, Prover
 from barnabas.broker.net.request_order import PEER_CLIENT_ID
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.runtime.loop_stalls import NOTICED_MS
@@ -180,8 +180,12 @@ class Peers:
 
     def not_proved(self, node_id: int, reason: str) -> None:
         """Log a failed authentication, once per reason."""
-        if self._refusals.get(node_id) != reason:
-            self._refusals[node_id] = reason
+        if self._refusals.get(node_id) == reason:
+            return
+        self._refusals[node_id] = reason
+        if reason.endswith(NOT_JOINED):
+            logger.info("waiting for node %d, which has not joined a cluster yet", node_id)
+        else:
             logger.warning(
                 "this node and node %d could not prove to each other that they belong to one "
                 "cluster: %s. Check --voters and --data, and that all nodes have the same "
