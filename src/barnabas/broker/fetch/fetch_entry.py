@@ -179,8 +179,12 @@ class Entry:
         except OffsetOutOfRange:
             data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         except RecordsLost:
-            # Clients report this error to the application, unlike that of a failing disk.
-            data.error_code = ErrorCode.CORRUPT_MESSAGE
+            # Clients report this error to the application, unlike that of a failing disk. A
+            # follower that has lost records copies them again: meanwhile the leader has them.
+            leads = self.partition.is_leader
+            data.error_code = (
+                ErrorCode.CORRUPT_MESSAGE if leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
+            )
         except StorageError as error:
             if isinstance(error, BatchDamaged):  # the scrubber finds out how much is damaged
                 self.partition.host.on_rejected(self.partition, self.offset)

@@ -61,7 +61,7 @@ def committed_only(request: FetchRequest) -> bool:
     return request.isolation_level == _READ_COMMITTED
 
 
-_OF_LEADERS = (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE)
+_OF_LEADERS = (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.CORRUPT_MESSAGE)
 """What only the leader knows of an offset without records."""
 
 
