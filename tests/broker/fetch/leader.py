@@ -17,7 +17,7 @@ from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.runtime.clock import Clock
 from barnabas.broker.settings.config import BrokerConfig
 from barnabas.log import Log, LogConfig
-from barnabas.metadata.image import PartitionImage
+from barnabas.metadata.image import MetadataImage, PartitionImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import decode_response, encode_request
 from barnabas.wire.messages.fetch import (
@@ -52,6 +52,7 @@ class Leader:
         self.fetch_sessions = FetchSessions(10, Random(1))
         self.lifecycle = SimpleNamespace(is_cut_off=False)
         self.rack = None
+        self.image = MetadataImage()
         host = PartitionHost(
             1, self.loop, Clock(), 1000, lambda _: 1, lambda _: None, lambda _: None
         )
