@@ -119,9 +119,12 @@ def fetch_frame(
     replica_id: int = FOLLOWER,
     max_bytes: int = 1 << 20,
     last_fetched_epoch: int = 5,
+    leader_epoch: int = 5,
 ) -> bytearray:
     asked = [
-        FetchPartition(index, 5, offset, last_fetched_epoch if offset else -1, 0, 1 << 20)
+        FetchPartition(
+            index, leader_epoch, offset, last_fetched_epoch if offset else -1, 0, 1 << 20
+        )
         for index, offset in offsets.items()
     ]
     request = FetchRequest(

@@ -63,6 +63,7 @@ def test_only_a_leader_in_contact_says_that_records_are_lost(
         partition.apply(PartitionImage(0, [1, FOLLOWER], [1, FOLLOWER], FOLLOWER, 6, 6))
     leader.lifecycle.is_cut_off = is_cut_off
     partition.log.damage.mark_lost(0, 1, "its checksum is wrong")
-    answer = leader.received(leader.send({0: 0}, (0, -1), replica_id=CONSUMER))
-    (data,) = answer.responses[0].partitions
+    epoch = partition.leader_epoch
+    asked = leader.send({0: 0}, (0, -1), replica_id=CONSUMER, leader_epoch=epoch)
+    (data,) = leader.received(asked).responses[0].partitions
     assert (data.error_code, data.records) == (error, b"")
