@@ -18,6 +18,8 @@ from barnabas.app.running import Running
 from barnabas.app.schedules.schedule import Schedule
 from barnabas.app.schedules.ticks import ticks_of
 from barnabas.app.serving import AppPages, metrics_of
+from barnabas.app.state.opening import opened_reader, stateful
+from barnabas.app.state.reader import StateReader
 from barnabas.app.timers import Timer
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
@@ -62,6 +64,7 @@ class App:
         consumer_options: Mapping[str, Any] | None = None,
         sends: Iterable[str] = (),
         state_directory: str | Path | None = None,
+        serves_state: bool = False,
     ) -> None:
         """Nothing connects before the application runs.
 
@@ -75,6 +78,7 @@ class App:
           is checked at the start, as those of the handlers are.
         - `state_directory`: for the files of handlers with a `State`, about as large as the values.
           They are a cache. By default they are in `barnabas/state` in the user's cache folder.
+        - `serves_state`: serve the values of states at `/state/HANDLER/KEY`, next to `/readyz`.
         """
         self.title = title
         self.bootstrap_servers = bootstrap_servers
@@ -83,6 +87,7 @@ class App:
         self.sends = (sends,) if isinstance(sends, str) else tuple(sends)
         self.lifespan = lifespan
         self.state_directory = state_directory
+        self.serves_state = serves_state
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
         self.timers: list[Timer] = []
@@ -110,6 +115,7 @@ class App:
         produces: str | None = None,
         exactly_once: bool = False,
         share: bool = False,
+        standby: bool = False,
         max_batch: int = 500,
         start: Where | Offsets | None = None,
         transaction_timeout_s: float = 60.0,
@@ -132,6 +138,8 @@ class App:
         - `exactly_once`: commit results and offsets in one transaction.
         - `share`: use a share group: any worker gets any record, in any order, and brokers count
           deliveries. `retries` are further deliveries, to any worker.
+        - `standby`: follow the state of partitions that another worker has, so that this one
+          takes over without reading all of it.
         - `max_batch`: maximum number of records in a batch, if the function takes a list, or in a
           transaction.
         - `start`: where to start without a committed offset: "earliest" (the default), "latest" or
@@ -154,6 +162,7 @@ class App:
                 produces=produces,
                 exactly_once=exactly_once,
                 share=share,
+                standby=standby,
                 max_batch=max_batch,
                 start=start,
                 transaction_timeout_s=transaction_timeout_s,
@@ -372,6 +381,30 @@ class App:
                 "`async with app.started()`"
             )
         return await self._running.send(topic, value, key, headers, delay, at)
+
+    async def read_state(self, handler: str, key: str | bytes) -> Any:
+        """The value that a handler keeps for a key; None if there is none.
+
+        Whoever has the key: what this process does not have is read from the changelog. The value
+        is what was committed when this was called, or later. The application need not run here.
+        """
+        found = stateful(self.handlers.values(), handler)
+        data = key.encode() if isinstance(key, str) else key
+        async with self.state_reader(found) as reader:
+            row = await reader.get(data)
+        assert found.state is not None
+        return None if row is None else found.state.value_of(row)
+
+    @asynccontextmanager
+    async def state_reader(self, handler: Handler) -> AsyncIterator[StateReader]:
+        """Reads the state of a handler, with the copies that this process has."""
+        states = None if self._running is None else self._running.state_of(handler)
+        if states is not None:
+            yield await states.reader()
+            return
+        connections = ClusterConnections(self.bootstrap_servers, self.title, self.security, {})
+        async with opened_reader(connections, handler) as reader:
+            yield reader
 
     async def until_handled(self, handler: str, record: Delivery | Message) -> None:
         """Wait until a handler without a group has handled a record.

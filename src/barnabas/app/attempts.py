@@ -19,7 +19,14 @@ from barnabas.app.ports import Sink
 from barnabas.app.state.handler_states import CONFIRMED_BYTES, HandlerStates
 from barnabas.app.undelivered import SinkFailed, is_of_record
 from barnabas.client.producer.dead_letters import letter_headers
-from barnabas.errors import BarnabasError, GiveUp, HandlerFailed, RetryAfter, UndecodableRecord
+from barnabas.errors import (
+    BarnabasError,
+    GiveUp,
+    HandlerFailed,
+    RetryAfter,
+    UndecodableRecord,
+    UnknownTopic,
+)
 from barnabas.quantities import counted
 from barnabas.records.message import Message
 from barnabas.tracing import span
@@ -98,7 +105,12 @@ class Attempts:
 
         Returns when it is delivered; in a transaction, whose end waits for that, when it is sent.
         """
-        sent = await self.send(self.encoded(await self.attempt(message), message))
+        try:
+            result = await self.attempt(message)
+        finally:
+            if self.states is not None and self.states.unreadable is not None:
+                raise SinkFailed(self.states.unreadable)  # the same for each attempt
+        sent = await self.send(self.encoded(result, message))
         if not self._handler.exactly_once:
             await confirmed(sent)
         if self.states is not None:
@@ -113,7 +125,10 @@ class Attempts:
         changed = states.changed(message)
         if changed is None:
             return []
-        sent = await self.send([changed])
+        try:
+            sent = await self.send([changed])
+        except UnknownTopic as error:
+            raise SinkFailed(states.deleted()) from error
         if not self._handler.exactly_once and len(changed.value or b"") > CONFIRMED_BYTES:
             await confirmed(sent)
         states.change(changed, sent[0].receipt)

@@ -10,7 +10,7 @@ from barnabas import aio
 from barnabas.app.outgoing import ReturnedFormat
 from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
 from barnabas.app.runners.delayed_records import DelayedRecords
-from barnabas.app.state.changelog import Changelog
+from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.app.state.cluster_changelog import ClusterChangelog
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
@@ -107,8 +107,8 @@ class ClusterConnections:
         )
         return cast("Sink", producer)
 
-    def changelog(self, topic: str, *, patience_s: float) -> Changelog:
-        return ClusterChangelog(topic, self._admin, self._cluster, patience_s)
+    def changelog(self, names: ChangelogNames, *, patience_s: float) -> Changelog:
+        return ClusterChangelog(names, self._admin, self._cluster, patience_s)
 
     def _admin(self) -> aio.Admin:
         return aio.Admin(self.bootstrap_servers, client_id=self.client_id, security=self.security)

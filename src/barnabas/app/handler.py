@@ -10,6 +10,7 @@ from barnabas.app.arguments import Invocation, Takes
 from barnabas.app.outgoing import Outgoing, Results
 from barnabas.app.retry_policy import RetryPolicy
 from barnabas.app.runners.whole_topic import Offsets
+from barnabas.app.state.changelog import ChangelogNames
 from barnabas.app.state.declaration import StateDeclaration
 from barnabas.app.statistics import HandlerStatistics
 from barnabas.client.offsets.offset_spec import Where
@@ -37,6 +38,7 @@ class Handler:
     produces: str | None = None
     exactly_once: bool = False
     share: bool = False
+    standby: bool = False
     max_batch: int = 500
     transaction_timeout_s: float = 60.0
     start: Where | Offsets | None = None
@@ -51,6 +53,11 @@ class Handler:
             self._check_share()
         if self.state is not None:
             self._check_state()
+        elif self.standby:
+            raise InvalidArgument(
+                f"handler {self.name}: standby=True keeps copies of its state, and it has none; "
+                "leave it out, or take a State"
+            )
         self._check_numbers()
         if takes is not Takes.RECORD and self.concurrency > 1:
             raise InvalidArgument(f"handler {self.name}: batches are handled one at a time")
@@ -199,6 +206,10 @@ class Handler:
         """The topic of the state, for what only handlers with one have."""
         assert self.state is not None
         return self.state.changelog(self.group_name, self.name)
+
+    @property
+    def changelog_names(self) -> ChangelogNames:
+        return ChangelogNames(self.changelog, self.topics[0], self.group_name, self.name)
 
     @property
     def takes(self) -> Takes:

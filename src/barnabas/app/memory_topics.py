@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from barnabas.app.memory_jobs import MemoryJobs
 from barnabas.app.ports import Delayed, Jobs, Sink, Source
-from barnabas.app.state.changelog import Changelog
+from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.app.state.memory_changelog import MemoryChangelog
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import with_due
@@ -117,8 +117,8 @@ class MemoryTopics:
     def delayed(self, _topics: Sequence[str]) -> Delayed:
         return MemoryDelayed(self)
 
-    def changelog(self, topic: str, **_: Any) -> Changelog:
-        return MemoryChangelog(self.records, topic)
+    def changelog(self, names: ChangelogNames, **_: Any) -> Changelog:
+        return MemoryChangelog(self.records, names.topic)
 
     async def check_rights(self, _rights: Sequence[Right]) -> None:
         """Everything is allowed."""

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
 
-from barnabas.app.state.changelog import Changelog
+from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.offsets.offset_spec import Where
@@ -161,7 +161,7 @@ class Connections(Protocol):
     def delayed(self, topics: Sequence[str], /) -> Delayed:
         """What moves the delayed records of these topics, and puts more."""
 
-    def changelog(self, topic: str, /, *, patience_s: float) -> Changelog:
+    def changelog(self, names: ChangelogNames, /, *, patience_s: float) -> Changelog:
         """The topic of a handler's state; transactions in it are open for that long at most."""
 
     async def check_rights(self, rights: Sequence[Right], /) -> None:

@@ -126,6 +126,12 @@ class Running:
         found = (each.states for each in runners if isinstance(each, RoundRunner))
         return [each for each in found if each is not None]
 
+    def state_of(self, handler: Handler) -> HandlerStates | None:
+        """That of one handler, if it runs here."""
+        runners = (runner for runner, _ in self.runners.get(handler.name, ()))
+        found = (each.states for each in runners if isinstance(each, RoundRunner))
+        return next((each for each in found if each is not None), None)
+
     def waits_for(self) -> list[str]:
         """Why it is not ready; nothing if it is."""
         if not self._is_started:
@@ -295,7 +301,7 @@ class Running:
         return HandlerStates(
             handler,
             source,
-            self._connections.changelog(handler.changelog, patience_s=patience_s),
+            self._connections.changelog(handler.changelog_names, patience_s=patience_s),
             self._clock,
             self._patience(f"the state of handler {handler.name}"),
             state_folder(self._app.state_directory, handler.changelog)

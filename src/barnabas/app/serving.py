@@ -1,13 +1,14 @@
-"""`/livez`, `/readyz` and `/metrics` of an application, over HTTP."""
+"""`/livez`, `/readyz`, `/metrics` and `/state` of an application, over HTTP."""
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from barnabas.app.state.page import state_page
 from barnabas.metrics.exposition import CONTENT_TYPE, Samples
-from barnabas.web.messages import Response
+from barnabas.web.messages import Request, Response
 from barnabas.web.page_guard import no_browsers
 from barnabas.web.pages import PAGE_LIMITS, page, serving, text_refusal
-from barnabas.web.server import HttpServer
+from barnabas.web.server import Handler, HttpServer
 
 if TYPE_CHECKING:
     from barnabas.app.app import App
@@ -24,8 +25,19 @@ class AppPages:
         """Listen, and return the port, which is a free one for 0."""
         found = await self._server.listen(host, port)
         pages = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
-        await self._server.serve(serving(pages))
+        if self._app.serves_state:
+            await self._server.serve(self._with_state(serving(pages)))
+        else:
+            await self._server.serve(serving(pages))
         return found
+
+    def _with_state(self, others: Handler) -> Handler:
+        async def answer(request: Request) -> Response:
+            if request.path[:1] == ("state",):
+                return await state_page(self._app, request)
+            return await others(request)
+
+        return answer
 
     async def close(self) -> None:
         await self._server.close()

@@ -26,6 +26,7 @@ failed = set()
 @app.handler(
     "{topic}", group="g-{topic}", name="count", concurrency=3, retries=1, backoff="1ms",
     produces="{topic}-out", exactly_once=True, max_batch=20, transaction_timeout_s=15,
+    standby={standby},
 )
 def count(number: str, total: barnabas.State[int]) -> str:
     time.sleep(random.random() * 0.002)
@@ -44,13 +45,14 @@ def start(folder: Path) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([sys.executable, "service.py"], cwd=folder, stdout=log, stderr=log)
 
 
+@pytest.mark.parametrize("standby", [False, True])
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
 def test_counts_are_exact(
-    app_broker: barnabas.Cluster, topic: str, tmp_path: Path, kills: int
+    app_broker: barnabas.Cluster, topic: str, tmp_path: Path, kills: int, standby: bool
 ) -> None:
     servers = app_broker.bootstrap_servers
     app_broker.create_topic(f"{topic}-out", partitions=2)
-    source = SOURCE.format(servers=servers, topic=topic)
+    source = SOURCE.format(servers=servers, topic=topic, standby=standby)
     (tmp_path / "service.py").write_text(source)
     chance = random.Random(kills)
     workers = [start(tmp_path) for _ in range(2)]
@@ -89,3 +91,6 @@ def test_counts_are_exact(
         handled()
     expected = {b"k%d" % key: list(range(1, sent // KEYS + 1)) for key in range(KEYS)}
     assert counts == expected
+    state = barnabas.Table(servers, f"g-{topic}.count.total.changelog", value_format="int")
+    with state as kept:
+        assert dict(kept.items()) == {key: seen[-1] for key, seen in counts.items()}

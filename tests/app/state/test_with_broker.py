@@ -10,54 +10,11 @@ import pytest
 
 import barnabas
 from barnabas import App, Expires, State
-from barnabas.errors import InvalidArgument, StateLost
+from barnabas.errors import StateLost
+from tests.app.state.counting import KEYS, changelog, counting, fill, handle, totals
 from tests.support.wait import wait_until_async
 
-KEYS = 10
 both = pytest.mark.parametrize("exactly_once", [False, True])
-
-
-def counting(servers: str, topic: str, folder: Path, **options: Any) -> App:
-    """Counts the records of each key."""
-    app = App(servers, state_directory=folder)
-
-    @app.handler(topic, group=f"g-{topic}", name="count", **options)
-    def count(number: str, total: State[int]) -> None:
-        total.update(lambda old: old + 1, 0)
-
-    return app
-
-
-def changelog(topic: str) -> str:
-    return f"g-{topic}.count.total.changelog"
-
-
-def fill(servers: str, topic: str, count: int) -> None:
-    with barnabas.Producer(servers, key=str, value=str) as producer:
-        for number in range(count):
-            producer.send(topic, str(number), key=f"k{number % KEYS}")
-
-
-async def handle(app: App, servers: str, topic: str, count: int) -> None:
-    """Until the group has committed all records."""
-
-    def is_done() -> bool:
-        if app.failure is not None:
-            raise app.failure
-        with barnabas.Admin(servers) as admin:
-            ends = admin.offsets(topic, "latest")
-            committed = admin.group_offsets(f"g-{topic}")
-        return sum(ends.values()) == count and all(
-            committed.get(each, 0) == end for each, end in ends.items()
-        )
-
-    async with app.started():
-        await wait_until_async(is_done)
-
-
-def totals(servers: str, topic: str) -> dict[str, int]:
-    with barnabas.Table(servers, changelog(topic), key_format="str", value_format="int") as table:
-        return dict(table.items())
 
 
 def files(folder: Path) -> list[Path]:
@@ -198,7 +155,7 @@ def test_a_changelog_that_would_be_deleted_is_refused(
     with barnabas.Admin(servers) as admin:
         admin.create_topic(changelog(topic), partitions=4)
     app = counting(servers, topic, tmp_path)
-    with pytest.raises(InvalidArgument, match=r"cleanup\.policy=compact"):
+    with pytest.raises(StateLost, match=r"cleanup\.policy=compact"):
         asyncio.run(handle(app, servers, topic, 100))
 
 
@@ -208,7 +165,7 @@ def test_partitions_that_were_added_are_refused(servers: str, topic: str, tmp_pa
     asyncio.run(handle(app, servers, topic, 100))
     with barnabas.Admin(servers) as admin:
         admin.add_partitions(topic, 6)
-    with pytest.raises(InvalidArgument, match=r"has 4 partitions, and .* has 6"):
+    with pytest.raises(StateLost, match=r"has 4 partitions, and .* has 6"):
         asyncio.run(handle(counting(servers, topic, tmp_path), servers, topic, 200))
 
 

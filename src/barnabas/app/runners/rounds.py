@@ -161,8 +161,8 @@ class RoundRunner:
                     await states.keep()
             else:
                 await work()
-                await self._attempts.sink.flush()
                 await states.keep()
+                await self._attempts.sink.flush()
                 is_done = True
                 await self._source.commit()
         finally:

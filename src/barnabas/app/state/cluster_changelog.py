@@ -1,23 +1,24 @@
 """The changelog of a handler, in a topic of a cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
 from barnabas import aio
-from barnabas.app.state.changelog import ChangelogRows, Extent, StateRow
+from barnabas.app.state.changelog import ChangelogNames, ChangelogRows, Extent, StateRow, deleted
+from barnabas.app.state.changelog_topic import ensure_changelog
+from barnabas.app.state.inheritance import GroupView
+from barnabas.client.admin.groups import describe_group
+from barnabas.client.connect.broker_errors import check
 from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.cluster_metadata import TopicMetadata, TopicPartition
 from barnabas.client.consumer.range_reader import FetchedRange, RangeReader, RecordRange
+from barnabas.client.offsets.isolation import IsolationLevel
 from barnabas.client.offsets.list_offsets import beginning_and_end
-from barnabas.errors import BrokerError, InvalidArgument
-from barnabas.quantities import counted
+from barnabas.errors import UnknownTopic
 
-_IN_SYNC = "min.insync.replicas"
-_POLICY = "cleanup.policy"
-_LIMIT = "max.message.bytes"
-TOMBSTONES_MS = 24 * 3600 * 1000
-"""How long a changelog keeps what deletes a key."""
+_LOOKS = 25
+_LOOK_AGAIN_S = 0.2
 
 
 class ClusterChangelog:
@@ -25,63 +26,46 @@ class ClusterChangelog:
 
     def __init__(
         self,
-        topic: str,
+        names: ChangelogNames,
         admin: Callable[[], aio.Admin],
         cluster: Callable[[], ClusterClient],
         patience_s: float,
     ) -> None:
-        self._topic = topic
+        self._names = names
+        self._topic = names.topic
         self._admin = admin
         self._cluster = cluster()
         self._patience_s = patience_s
 
-    async def ensure(self, source: str) -> None:
+    async def ensure(self) -> None:
         async with self._admin() as admin:
-            known = await admin.topics()
-            if source not in known:
-                raise InvalidArgument(f"the topic {source} no longer exists")
-            wanted = known[source].partitions
-            if self._topic not in known:
-                configs: dict[str, int | str] = {
-                    _POLICY: "compact",
-                    "delete.retention.ms": TOMBSTONES_MS,
-                }
-                with suppress(BrokerError):  # it is not allowed to ask
-                    found = await admin.configs(topic=source)
-                    for name in (_IN_SYNC, _LIMIT):
-                        if name in found and found[name].value:
-                            configs[name] = str(found[name].value)
-                await admin.create_topic(
-                    self._topic,
-                    partitions=len(wanted),
-                    replication_factor=min(len(each.replicas) for each in wanted),
-                    configs=configs,
-                    exist_ok=True,
-                )
-                return
-            await self._check(admin, len(known[self._topic].partitions), source, len(wanted))
+            await ensure_changelog(admin, self._names)
 
-    async def _check(self, admin: aio.Admin, count: int, source: str, wanted: int) -> None:
-        if count != wanted:
-            raise InvalidArgument(
-                f"{self._topic} has {counted(count, 'partition')}, and {source} has {wanted}: "
-                "keys are in other partitions now, and their state is not. Handle the records "
-                "again from the beginning: stop the application, delete the changelog topic and "
-                "the group"
-            )
-        with suppress(BrokerError, KeyError):  # it is not allowed to ask
-            policy = (await admin.configs(topic=self._topic))[_POLICY].value
-            if policy != "compact":
-                raise InvalidArgument(
-                    f"{self._topic} has {_POLICY}={policy}, which deletes state that is in use; "
-                    f"run: barnabas configs set topic {self._topic} {_POLICY}=compact"
-                )
+    async def partitions(self) -> list[int]:
+        topic = await self._cluster.retrying(self._ask)
+        return [each.partition for each in topic.partitions]
 
-    async def extent(self, partition: int) -> Extent:
-        name = TopicPartition(self._topic, partition)
-        topic = await self._cluster.topic(self._topic)
-        first, end = (await beginning_and_end(self._cluster, [name]))[name]
-        return Extent(topic.topic_id, first, end)
+    async def extents(
+        self, partitions: Sequence[int], *, committed: bool = False
+    ) -> dict[int, Extent]:
+        topic = await self._asked()
+        names = [TopicPartition(self._topic, each) for each in partitions]
+        isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        found = await beginning_and_end(self._cluster, names, isolation)
+        return {name.partition: Extent(topic.topic_id, *each) for name, each in found.items()}
+
+    async def _asked(self) -> TopicMetadata:
+        """What brokers know of the topic now: another one may have its name meanwhile."""
+        for _ in range(_LOOKS):
+            with suppress(UnknownTopic):  # the broker that was asked may not know it yet
+                return await self._cluster.retrying(self._ask)
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        raise deleted(self._names)
+
+    async def _ask(self) -> TopicMetadata:
+        found = (await self._cluster.refresh([self._topic]))[self._topic]
+        check(found.error_code, f"topic {self._topic}", needs="read")
+        return found
 
     async def read(self, partition: int, start: int, end: int) -> AsyncIterator[ChangelogRows]:
         name = TopicPartition(self._topic, partition)
@@ -96,6 +80,17 @@ class ClusterChangelog:
         finally:
             following.cancel()
         yield ChangelogRows((), end)  # markers, and what compaction has left out
+
+    async def group(self) -> GroupView:
+        found = await describe_group(self._cluster, self._names.group)
+        topics = {each.topic for member in found.members for each in member.partitions}
+        known = await self._cluster.refresh({*topics, self._names.source})
+        return GroupView(
+            {each.member_id: each.partitions for each in found.members},
+            found.assignor,
+            {name: len(topic.partitions) for name, topic in known.items()},
+            found.state == "Stable",
+        )
 
     async def close(self) -> None:
         await self._cluster.close()

@@ -1,12 +1,18 @@
 """What a handler declares with a parameter `cart: State[Cart]`."""
 
+import json
+from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin
 
 from barnabas.app.state.changelog import StateRow
 from barnabas.app.state.state import Expires, State, StoredState
 from barnabas.client.durations import seconds
-from barnabas.errors import InvalidArgument
+from barnabas.errors import InvalidArgument, StateLost
 from barnabas.formats import choose, decoder, encoder
+from barnabas.formats.conversion import json_codec
+
+_AS_JSON, _ = json_codec(Any)
+_PLAIN = (bytes, int, str)
 
 
 class StateDeclaration:
@@ -18,15 +24,46 @@ class StateDeclaration:
         self.kind = kind
         chosen = choose(kind, "bytes", name)
         self._encode = encoder(chosen, name)
-        self._decode = decoder(chosen, name)
+        self.decode = decoder(chosen, name)
 
-    def open(self, key: bytes, row: StateRow | None, now_ms: int) -> StoredState[Any]:
+    def open(
+        self,
+        key: bytes,
+        row: StateRow | None,
+        now_ms: int,
+        on_unreadable: Callable[[bytes, Exception], None],
+    ) -> StoredState[Any]:
         """The state of one key, for one attempt."""
         data = None if row is None or self.has_expired(row, now_ms) else row.value
-        return StoredState(key, data, self._encode, self._decode)
+
+        def decode(stored: bytes) -> Any:
+            try:
+                return self.decode(stored)
+            except Exception as error:  # whatever a format raises
+                on_unreadable(key, error)
+                raise
+
+        return StoredState(key, data, self._encode, decode)
 
     def has_expired(self, row: StateRow, now_ms: int) -> bool:
         return self.expires_ms is not None and row.written_ms + self.expires_ms <= now_ms
+
+    def value_of(self, row: StateRow) -> Any:
+        """The value of a row; raises `StateLost` if it is not of the type."""
+        try:
+            return self.decode(row.value or b"")
+        except Exception as error:
+            raise StateLost(
+                f"the value of {self.name} for key {row.key!r} can't be read: {error}"
+            ) from error
+
+    def json_of(self, row: StateRow) -> bytes:
+        """The value of a row as JSON, for people and other programs; raises `StateLost`."""
+        value = self.value_of(row)
+        data = row.value or b""
+        if self.kind in _PLAIN or not _is_json(data):
+            return _AS_JSON(value)
+        return data
 
     def changelog(self, group: str, handler: str) -> str:
         """The name of the topic that keeps the values."""
@@ -52,3 +89,11 @@ def state_of(handler: str, name: str, hint: Any) -> StateDeclaration | None:
     if expires_ms <= 0:
         raise InvalidArgument(f"handler {handler}: {name} would expire at once")
     return StateDeclaration(name, kind, expires_ms)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True

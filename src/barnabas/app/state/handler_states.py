@@ -13,8 +13,6 @@ then the partition is paused, and the others are handled.
 """
 
 import asyncio
-import logging
-import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,20 +23,18 @@ from barnabas.app.outgoing import Encoded
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Source
 from barnabas.app.runners.unread import put_back
-from barnabas.app.state.changelog import Changelog, Extent, StateRow
+from barnabas.app.state.changelog import Changelog, StateRow, deleted
+from barnabas.app.state.reader import StateReader
+from barnabas.app.state.restoration import Restoration, percent
+from barnabas.app.state.standbys import Standbys
 from barnabas.app.state.state import StoredState
-from barnabas.app.state.state_partition import LocalStateDamaged, StatePartition
+from barnabas.app.state.state_partition import StatePartition
 from barnabas.app.undelivered import SinkFailed
 from barnabas.client.connect.cluster_metadata import TopicPartition
-from barnabas.errors import BarnabasError, CorruptRecords, DataLost, GiveUp, StateLost
-from barnabas.quantities import counted
+from barnabas.errors import BarnabasError, GiveUp, StateLost, UnknownTopic
 from barnabas.records.message import Message
 
-_log = logging.getLogger("barnabas.app")
-_TELL_S = 5.0
 _EXPIRED = 1000  # of a partition, in one round
-_MAX_AGE_MS = 12 * 3600 * 1000
-"""Half of the time that a changelog keeps what deletes a key: an older file may have missed it."""
 CONFIRMED_BYTES = 256 * 1024
 """A larger change is waited for, since the topic may refuse it."""
 
@@ -60,14 +56,18 @@ class HandlerStates:
         self._declared = handler.state
         self._topic = handler.changelog
         self._source = source
-        self._changelog = changelog
+        self._restoration = Restoration(handler, changelog, clock)
+        self.standbys: Standbys | None = None
+        if handler.standby and folder is not None:
+            self.standbys = Standbys(handler, source, self._restoration, clock, folder)
         self._clock = clock
         self._patience = patience
         self._folder = folder
         self._partitions: dict[int, StatePartition] = {}
         self._open: dict[tuple[int, bytes], StoredState[Any]] = {}
         self._failure: Exception | None = None
-        self._is_ensured = False
+        self.unreadable: StateLost | None = None
+        """A value of the changelog that is not of the declared type."""
 
     # -- partitions ----------------------------------------------------------------------------
 
@@ -91,13 +91,18 @@ class HandlerStates:
         return [each for each in messages if each.partition not in late]
 
     async def _follow(self, partitions: Sequence[int]) -> None:
-        await self.release([each for each in self._partitions if each not in partitions])
-        for each in partitions:
-            if each not in self._partitions:
+        gone = [each for each in self._partitions if each not in partitions]
+        new = [each for each in partitions if each not in self._partitions]
+        await self.release(gone)
+        for each in new:
+            one = await self.standbys.take(each) if self.standbys is not None else None
+            if one is None:
                 expires = self._declared.expires_ms is not None
                 one = StatePartition(each, self._folder, expires=expires)
-                self._partitions[each] = one
-                self._begin(one)
+            self._partitions[each] = one
+            self._begin(one)
+        if self.standbys is not None:
+            self.standbys.follow(partitions)
 
     async def release(self, partitions: Iterable[int]) -> None:
         """Others have these now."""
@@ -107,15 +112,17 @@ class HandlerStates:
                 await one.close()
 
     async def close(self) -> None:
+        if self.standbys is not None:
+            await self.standbys.close()
         await self.release(list(self._partitions))
-        await self._changelog.close()
+        await self._restoration.changelog.close()
 
     async def _is_current(self, partition: int) -> bool:
         one = self._partitions.get(partition)
         if one is None or not one.is_restored:
             return False
         if not one.is_current:
-            extent = await self._changelog.extent(partition)
+            extent = await self._restoration.extent(partition)
             one.is_current = (extent.topic_id, extent.end) == (
                 one.store.topic_id,
                 one.store.next_offset,
@@ -124,6 +131,23 @@ class HandlerStates:
                 self._begin(one)
         return one.is_current
 
+    def copy(self, partition: int) -> StatePartition | None:
+        """What this process has of a partition, as its own or as a standby."""
+        one = self._partitions.get(partition)
+        if one is None and self.standbys is not None:
+            one = self.standbys.copy(partition)
+        return one if one is not None and one.is_open and one.is_restored else None
+
+    async def reader(self) -> StateReader:
+        """Reads what is committed, with the copies that this process has."""
+        await self._restoration.ensure()
+        changelog = self._restoration.changelog
+        return StateReader(changelog, self._declared, self._clock, self.copy)
+
+    def deleted(self) -> StateLost:
+        """There is no changelog to write to."""
+        return deleted(self._handler.changelog_names)
+
     # -- restoring -----------------------------------------------------------------------------
 
     @property
@@ -131,7 +155,7 @@ class HandlerStates:
         """Which partitions can't be handled yet, and how far they are; for `/readyz`."""
         return [
             f"handler {self._handler.name} restores the state of partition {each.partition}: "
-            f"{_percent(each)}"
+            f"{percent(each)}"
             for each in self._partitions.values()
             if not each.is_restored
         ]
@@ -144,7 +168,7 @@ class HandlerStates:
         try:
             while True:
                 try:
-                    await self._bring_up(one)
+                    await self._restoration.bring_up(one)
                 except BarnabasError as error:
                     await self._patience.pause(error)
                 else:
@@ -160,75 +184,6 @@ class HandlerStates:
         if partition in self._source.assignment:
             await self._source.resume(partition)
 
-    async def _bring_up(self, one: StatePartition) -> None:
-        """Read what the changelog has and the file has not."""
-        if not self._is_ensured:
-            await self._changelog.ensure(self._handler.topics[0])
-            self._is_ensured = True
-        extent = await self._changelog.extent(one.partition)
-        if not one.is_open:
-            await one.open()
-        start = self._start(one, extent)
-        if start >= extent.end:
-            return
-        one.done, one.total = 0, extent.end - start
-        began_ms = told_ms = self._clock.time_ms()
-        try:
-            async for rows in self._changelog.read(one.partition, start, extent.end):
-                await one.apply(rows, self._clock.time_ms())
-                one.done = rows.next_offset - start
-                if self._clock.time_ms() - told_ms >= 1000 * _TELL_S:
-                    told_ms = self._clock.time_ms()
-                    self._tell(one, _percent(one))
-        except CorruptRecords as error:
-            raise StateLost(f"{self._name(one)} can't be read: {error}") from error
-        except DataLost as error:
-            _log.warning("%s: %s; it is read again", self._handler.name, error)
-            raise LocalStateDamaged(str(error)) from error
-        took_s = (self._clock.time_ms() - began_ms) / 1000
-        self._tell(one, f"restored {counted(one.total, 'offset')} in {took_s:.1f} s")
-
-    def _start(self, one: StatePartition, extent: Extent) -> int:
-        """From where to read on; a file that does not fit the changelog is emptied."""
-        store, now_ms = one.store, self._clock.time_ms()
-        reason = None
-        if store.topic_id != extent.topic_id:
-            reason = "it is of another topic" if store.topic_id else ""
-        elif store.next_offset > extent.end:
-            reason = f"the changelog ends at offset {extent.end}, before its {store.next_offset}"
-        elif store.next_offset < extent.first:
-            reason = f"the changelog begins at offset {extent.first}"
-        elif store.next_offset and now_ms - store.complete_ms > _MAX_AGE_MS:
-            reason = "it is too old"
-        if reason is None:
-            return store.next_offset
-        if reason:
-            self._tell(one, f"a local file is made again: {reason}")
-        if extent.first > 0:
-            raise StateLost(
-                f"{self._name(one)} begins at offset {extent.first}: what was before it was "
-                "deleted, by retention or an administrator, so the state can't be restored. To "
-                "build it again from the source topic, stop the application, and delete the "
-                "changelog topic and the group: all records are handled again"
-            )
-        try:
-            store.clear(extent.topic_id)
-        except sqlite3.DatabaseError as error:
-            raise one.damaged(error) from error
-        return 0
-
-    def _name(self, one: StatePartition) -> str:
-        return f"handler {self._handler.name}: the changelog {self._topic}-{one.partition}"
-
-    def _tell(self, one: StatePartition, what: str) -> None:
-        _log.info(
-            "%s: state of partition %d: %s",
-            self._handler.name,
-            one.partition,
-            what,
-            extra={"handler": self._handler.name, "partition": one.partition},
-        )
-
     # -- one record ----------------------------------------------------------------------------
 
     def open(self, message: Message) -> dict[str, StoredState[Any]]:
@@ -240,9 +195,18 @@ class HandlerStates:
             row = self._partitions[partition].get(key)
         except BarnabasError as error:
             raise SinkFailed(error) from error
-        state = self._declared.open(key, row, self._clock.time_ms())
+        state = self._declared.open(key, row, self._clock.time_ms(), self._on_unreadable)
         self._open[partition, key] = state
         return {self._declared.name: state}
+
+    def _on_unreadable(self, key: bytes, error: Exception) -> None:
+        """The function gets the error, and may catch it; the handler stops nevertheless."""
+        self.unreadable = StateLost(
+            f"handler {self._handler.name}: the value that {self._topic} has for key {key!r} "
+            f"can't be read: {error}. Change the type of {self._declared.name} so that it takes "
+            "old values too, such as with defaults for new fields. "
+            f"{self._handler.changelog_names.remedy}"
+        )
 
     def changed(self, message: Message) -> Encoded | None:
         """What the attempt that has succeeded has changed, to be sent to the changelog."""
@@ -294,8 +258,14 @@ class HandlerStates:
 
     async def keep(self) -> None:
         """The round was committed, or is about to be: the changelog has all of its changes."""
-        for each in self._partitions.values():
-            await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
+        try:
+            for each in self._partitions.values():
+                was_current = each.is_current
+                await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
+                if was_current and not each.is_current:
+                    self._begin(each)  # somebody else has written, or created the topic again
+        except UnknownTopic as error:
+            raise self.deleted() from error
 
     def discard(self, partitions: set[int]) -> None:
         """The round was not committed: what the changelog has is looked up again."""
@@ -303,9 +273,3 @@ class HandlerStates:
         for each in partitions & self._partitions.keys():
             self._partitions[each].discard()
             self._partitions[each].is_current = False
-
-
-def _percent(one: StatePartition) -> str:
-    if not one.total:
-        return "not begun"
-    return f"{100 * one.done // one.total} % of {counted(one.total, 'offset')}"

@@ -1,8 +1,9 @@
 """The changelog of a handler in memory, for tests."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from barnabas.app.state.changelog import ChangelogRows, Extent, StateRow
+from barnabas.app.state.inheritance import GroupView
 from barnabas.records.message import Message
 
 
@@ -13,17 +14,27 @@ class MemoryChangelog:
         self._records = records
         self._topic = topic
 
-    async def ensure(self, _source: str) -> None:
+    async def ensure(self) -> None:
         self._records.setdefault(self._topic, [])
 
-    async def extent(self, _partition: int) -> Extent:
-        return Extent(b"in memory", 0, len(self._records[self._topic]))
+    async def partitions(self) -> list[int]:
+        return [0]
+
+    async def extents(
+        self, partitions: Sequence[int], *, committed: bool = False
+    ) -> dict[int, Extent]:
+        del committed  # there are no open transactions
+        found = Extent(b"in memory", 0, len(self._records.get(self._topic, ())))
+        return dict.fromkeys(partitions, found)
 
     async def read(self, _partition: int, start: int, end: int) -> AsyncIterator[ChangelogRows]:
-        found = self._records[self._topic][start:end]
+        found = self._records.get(self._topic, [])[start:end]
         yield ChangelogRows(
             [StateRow(each.key or b"", each.value, each.timestamp_ms) for each in found], end
         )
+
+    async def group(self) -> GroupView:
+        return GroupView({}, "", {}, is_stable=True)
 
     async def close(self) -> None:
         """There is nothing to close."""

@@ -40,6 +40,8 @@ class StatePartition:
         self._receipts: list[Any] = []
         self.is_restored = False
         self.is_current = False
+        self.is_standby = False
+        """Whether another process handles the partition, and this one follows its changelog."""
         self.restoring: asyncio.Task[None] | None = None
         self.done = 0
         self.total = 0
@@ -68,8 +70,10 @@ class StatePartition:
     def get(self, key: bytes) -> StateRow | None:
         """With the changes of this round."""
         changed = self._changes.get(key)
-        if changed is not None:
-            return changed
+        return self.committed(key) if changed is None else changed
+
+    def committed(self, key: bytes) -> StateRow | None:
+        """Without the changes of this round."""
         try:
             return self.store.get(key)
         except sqlite3.DatabaseError as error:
@@ -97,10 +101,10 @@ class StatePartition:
         offsets = [(await each).offset for each in self._receipts]
         rows, count = list(self._changes.values()), len(offsets)
         self.discard()
-        if alone and (
-            min(offsets) != self.store.next_offset or max(offsets) - min(offsets) >= count
-        ):
-            self.is_current = False  # a worker that was removed from the group has written as well
+        # Not so if a worker that was removed from the group has written as well.
+        is_next = min(offsets) == self.store.next_offset and max(offsets) - min(offsets) < count
+        if min(offsets) < self.store.next_offset or (alone and not is_next):
+            self.is_current = False  # in the first case the changelog was created again
             return
         await self.apply(ChangelogRows(rows, max(offsets) + 1), now_ms)
 
@@ -139,11 +143,14 @@ class StatePartition:
         delete_file(path)
         return LocalStateDamaged(f"{path} is damaged, and is made again from the changelog")
 
-    async def close(self) -> None:
+    async def stop_restoring(self) -> None:
         restoring, self.restoring = self.restoring, None
         if restoring is not None:
             restoring.cancel()
             await asyncio.gather(restoring, return_exceptions=True)
+
+    async def close(self) -> None:
+        await self.stop_restoring()
         self.is_restored = self.is_current = False
         await self._in_thread(self._close)
 
