@@ -81,6 +81,11 @@ def why_unreachable(setting: str | None, where: Address | None) -> str:
             f"http://{where}/metrics does not answer; open that port to this machine in firewalls, "
             f"or set {SETTING} to an address that it reaches"
         )
+    if where is not None and setting is None:  # it is on a loopback address itself
+        return (
+            f"http://{where}/metrics does not answer; if the node runs on this machine, its log "
+            f"names the port that it took instead: set {SETTING}={where.host}:PORT to a free one"
+        )
     if where is None and setting is not None:
         return f"{SETTING}={setting} has no fixed port; {_TURN_ON}"
     return f"metrics are served to the node's own machine only; {_TURN_ON}"

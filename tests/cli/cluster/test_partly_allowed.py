@@ -69,6 +69,19 @@ def test_the_status_without_rights_on_the_cluster(user: User) -> None:
     assert "no controller" not in text
 
 
+def test_what_decides_by_the_status_needs_all_of_it(user: User) -> None:
+    user.may(*ALL_TOPICS)
+    waited = user.run("cluster", "status", "--wait", "0")
+    assert waited.returncode == 1
+    assert b"healthy, as far as this user may see" in waited.stdout
+    done = user.run("cluster", "restart", "--command", "true", "--wait", "5")
+    assert done.returncode == 1
+    said = done.stderr.decode()
+    assert "this user may not see whether the cluster is healthy" in said
+    assert "describe --cluster" in said
+    assert "no node was restarted" in said
+
+
 def test_the_status_without_rights_on_topics(user: User) -> None:
     user.may(("DESCRIBE", "CLUSTER", "kafka-cluster"), ("DESCRIBE", "TOPIC", "orders"))
     found = json.loads(user.run("cluster", "status", "--json").stdout)
@@ -125,3 +138,14 @@ def test_a_named_topic_that_may_not_be_described(user: User) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith(b"topic orders:")
     assert b"not shown [topic hidden] topic hidden: describe is not allowed" in done.stderr
+
+
+def test_an_empty_list_of_topics_is_explained(user: User) -> None:
+    user.may(("DESCRIBE", "TOPIC", "orders"))
+    listed = user.run("topics", "list", "--json")
+    assert [each["topic"] for each in json.loads(listed.stdout)] == ["orders"]
+    assert listed.stderr == b""
+    user.may(("DESCRIBE", "CLUSTER", "kafka-cluster"))
+    listed = user.run("topics", "list", "--json")
+    assert json.loads(listed.stdout) == []
+    assert b"describe --topic '*'" in listed.stderr

@@ -62,10 +62,11 @@ def _why_not_there(voters: Sequence[Voter], own: Voter, config: BrokerConfig) ->
         Voter(each.id, Address(each.address.host, port)) if each.address.port in left_out else each
         for each in voters
     ]
+    several = len(voters) > 1
     return (
         f"{SETTING}={config.node.quorum_voters}: listener {left_out[own.address.port]} is not "
         f"opened, as controllers use the inter-broker listener, {used.name}; write "
-        f"{SETTING}={format_voters(moved)} if the other nodes listen on that port, too"
+        f"{SETTING}={format_voters(moved)}{', if the others listen on that port too' * several}"
     )
 
 

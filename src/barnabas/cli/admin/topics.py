@@ -121,6 +121,7 @@ async def list_(
 ) -> None:
     """List topics."""
     from barnabas.cli.admin.topic_description import is_internal
+    from barnabas.diagnosis.denied import hidden_topics
 
     async with session.connect() as cluster:
         topics = [
@@ -128,6 +129,7 @@ async def list_(
             for _, topic in sorted((await cluster.refresh(None)).items())
             if internal or not is_internal(topic)
         ]
+        hidden = {} if topics else await hidden_topics(cluster)
     rows = [
         (
             topic.name,
@@ -141,6 +143,8 @@ async def list_(
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
         print_table(("topic", "partitions", "replicas"), rows)
+    for what, why in hidden.items():
+        say(f"not shown [{what}] {why}")
 
 
 @app.command("describe", epilog="Example: barnabas topics describe orders")

@@ -64,7 +64,7 @@ async def status(
     """Show nodes, quorum, and partitions with problems.
 
     The exit code is 0 if the cluster is healthy, 1 if a node is down or a partition is
-    under-replicated.
+    under-replicated. What this user may not see is named; with --wait the exit code is 1 then.
     """
     from barnabas.cli.cluster.status_output import connect_briefly, print_status, watch_status
     from barnabas.cli.cluster.status_wait import wait_until_healthy
@@ -80,7 +80,8 @@ async def status(
         async with connect_briefly(session) as cluster:
             found = await collect(cluster)
     print_status(found, as_json=session.as_json)
-    return exit_codes.OK if found.is_healthy else exit_codes.FAILURE
+    is_seen = wait is None or not found.unknown
+    return exit_codes.OK if found.is_healthy and is_seen else exit_codes.FAILURE
 
 
 app.command("doctor", epilog=doctor.EPILOG)(cluster_command(doctor.doctor))

@@ -121,6 +121,11 @@ async def _healthy(session: Session, wait_s: float, so_far: str) -> ClusterStatu
             f"the cluster is not healthy after {wait_s:g} s: {what_is_missing(found)}; {so_far}. "
             "See `barnabas cluster doctor`"
         )
+    if found.unknown:
+        whys = "; ".join(found.unknown.values())
+        raise CommandError(
+            f"this user may not see whether the cluster is healthy; {so_far}. Missing: {whys}"
+        )
     return found
 
 
