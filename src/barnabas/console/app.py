@@ -26,6 +26,8 @@ _PAGES = (
     "",
     "topics",
     "groups",
+    "schemas",
+    "subject",
     "group",
     "pipelines",
     "pipeline",

@@ -7,17 +7,13 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
-from urllib.request import HTTPRedirectHandler, build_opener
+
+from barnabas.web.no_redirects import opener_without_redirects
 
 T = TypeVar("T")
 
 
-class _NoRedirection(HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        """The answer stays an error: secrets are for this URL only."""
-
-
-OPENER = build_opener(_NoRedirection)
+OPENER = opener_without_redirects()
 
 
 class OutsideCalls:

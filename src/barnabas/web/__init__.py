@@ -5,5 +5,6 @@ server    bounded requests in, responses out
 page_guard requests of web pages that are refused
 loopback  names and addresses by which a machine reaches itself
 known_instances  URLs that an instance of a service may forward requests to
+no_redirects  requests with secrets, which are not redirected
 pages     a few fixed paths that are read, as `/metrics`
 """

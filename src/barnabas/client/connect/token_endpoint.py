@@ -22,10 +22,11 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import Request
 
 from barnabas.security.sasl.exchange import SaslError
 from barnabas.web.loopback import is_loopback
+from barnabas.web.no_redirects import opener_without_redirects
 
 _TIMEOUT_S = 10
 _MAX_BYTES = 1 << 20
@@ -74,7 +75,7 @@ class TokenEndpoint:
             raise ValueError(
                 f"https.ca.location={credentials.ca_location}: {error.strerror or error}"
             ) from None
-        self._opener = build_opener(HTTPSHandler(context=context), _NoRedirection)
+        self._opener = opener_without_redirects(context)
         self._lock = threading.Lock()
         self._token = ""
         self._refresh_s = self._end_s = -math.inf
@@ -145,11 +146,6 @@ class TokenEndpoint:
         parts = urlsplit(self._credentials.url)
         where = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         return kind(f"no token from {where}: {reason[:_MAX_SHOWN]}")
-
-
-class _NoRedirection(HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        """The answer stays an error."""
 
 
 def _check(url: str) -> None:

@@ -15,5 +15,6 @@ pipelines       as they report, and those of this machine
 pipeline_requests  asked to stop or restart
 flow            pipelines and connectors as a graph
 connectors      of a Connect service
+schemas         subjects of a schema registry, two versions compared, a change checked
 finder          anything by a part of its name
 """

@@ -15,6 +15,7 @@ from barnabas.console.api import (
     pipelines,
     produce,
     quotas,
+    schemas,
     topic_clients,
     topic_settings,
     topics,
@@ -42,5 +43,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *dead_letters.ENDPOINTS,
     *connectors.ENDPOINTS,
     *connector_changes.ENDPOINTS,
+    *schemas.ENDPOINTS,
     *finder.ENDPOINTS,
 )

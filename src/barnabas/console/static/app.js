@@ -11,6 +11,7 @@ const NAV = [
   ["/topics", "Topics", "topics"],
   ["/groups", "Groups", "groups"],
   ["/pipelines", "Pipelines", "pipelines"],
+  ["/schemas", "Schemas", "schemas"],
   ["/cluster", "Cluster", "cluster"],
   ["/access", "Access", "access"],
 ];
@@ -26,6 +27,8 @@ const PAGES = {
   pipeline: () => import("./pages/pipeline.js").then((m) => m.Pipeline),
   connector: () => import("./pages/connector.js").then((m) => m.Connector),
   "dead-letters": () => import("./pages/dead-letters.js").then((m) => m.DeadLetters),
+  schemas: () => import("./pages/schemas.js").then((m) => m.Schemas),
+  subject: () => import("./pages/subject.js").then((m) => m.Subject),
   cluster: () => import("./pages/cluster.js").then((m) => m.Cluster),
   access: () => import("./pages/access.js").then((m) => m.Access),
   "sign-in": () => import("./pages/sign-in.js").then((m) => m.SignIn),
@@ -90,8 +93,17 @@ function pageOf(path) {
         html`<${Page} key=${"letters " + topic} name="dead-letters" of=${{ topic }} />`,
       ];
     }
+    case "subject": {
+      const name = new URLSearchParams(location.search).get("name") ?? "";
+      return [
+        "/schemas",
+        name,
+        html`<${Page} key=${"subject " + name} name="subject" of=${{ name }} />`,
+      ];
+    }
     case "groups":
     case "pipelines":
+    case "schemas":
     case "cluster":
     case "access":
       return [

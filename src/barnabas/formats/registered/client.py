@@ -7,11 +7,12 @@ from http import HTTPStatus
 from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlencode, urlsplit, urlunsplit
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from barnabas.errors import BarnabasError, InvalidArgument, RegistryUnreachable
 from barnabas.schemas.schema import Json
 from barnabas.security.secret_settings import without_credentials
+from barnabas.web.no_redirects import opener_without_redirects
 
 _TIMEOUT_S = 30.0
 _TYPE = "application/vnd.schemaregistry.v1+json"
@@ -48,7 +49,9 @@ class RegistryClient:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._headers["Authorization"] = f"Basic {b64encode(user.encode()).decode()}"
         self._timeout_s = timeout_s
-        self._tls = None if certificates is None else _tls(certificates)
+        self._opener = opener_without_redirects(
+            None if certificates is None else _tls(certificates)
+        )
 
     def call(self, method: str, *path: str, body: Json = None, **query: str | list[str]) -> Json:
         """The answer's JSON, None if it has none.
@@ -61,9 +64,7 @@ class RegistryClient:
         data = None if body is None else json.dumps(body).encode()
         request = Request(target, data, self._headers, method=method)  # noqa: S310 - checked
         try:
-            with urlopen(  # noqa: S310 - checked
-                request, timeout=self._timeout_s, context=self._tls
-            ) as answer:
+            with self._opener.open(request, timeout=self._timeout_s) as answer:
                 text = answer.read()
         except HTTPError as error:
             raise _refused(error) from None
@@ -97,6 +98,8 @@ def _refused(error: HTTPError) -> RegistryAnswerError:
         code, message = int(found["error_code"]), str(found["message"])
     except (ValueError, KeyError, TypeError):
         code, message = error.code, f"{error.code} {error.reason}"
+        if "Location" in error.headers:
+            message += f"; use the URL that it redirects to: {error.headers['Location']}"
     if error.code == HTTPStatus.UNAUTHORIZED:
         message += "; write the URL of the registry as http://USER:PASSWORD@HOST"
     return RegistryAnswerError(code, message)

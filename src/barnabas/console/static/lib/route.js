@@ -58,4 +58,5 @@ export const topicPath = (name, tab) =>
   `/topics/${encodeURIComponent(name)}${tab ? `?tab=${tab}` : ""}`;
 export const pipelinePath = (id) => `/pipeline?id=${encodeURIComponent(id)}`;
 export const connectorPath = (name) => `/connector?name=${encodeURIComponent(name)}`;
+export const subjectPath = (name) => `/subject?name=${encodeURIComponent(name)}`;
 export const groupPath = (id) => `/group?id=${encodeURIComponent(id)}`;
