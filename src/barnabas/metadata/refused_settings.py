@@ -210,8 +210,9 @@ def refused_group(name: str) -> RefusedSettings | None:
     return None
 
 
-def why_refused(name: str) -> str | None:
-    """The error for a setting that is never accepted; None if `name` is not one of them.
+def why_refused(name: str, *others: str) -> str | None:
+    """The error for a setting that is never accepted; None if `name` is not one of them. `others`
+    are settings of the same group.
 
     Settings of security that Kafka does not have are among them: a typo in one is as dangerous.
     """
@@ -225,4 +226,5 @@ def why_refused(name: str) -> str | None:
         )
     safety = f", and {_SAFETY}" if group.is_about_security else ""
     instead = _LINK.sub(r"\1", group.instead)
-    return f"{name} is not supported{safety}: {group.why}; {instead}"
+    names, verb = ", ".join((name, *others)), "are" if others else "is"
+    return f"{names} {verb} not supported{safety}: {group.why}; {instead}"

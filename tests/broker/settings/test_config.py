@@ -270,6 +270,19 @@ def test_settings_of_older_kafkas_name_what_to_write(name: str, value: str, said
     assert "did you mean" not in str(refused.value)
 
 
+def test_settings_that_are_refused_for_one_reason_share_a_line() -> None:
+    wrong = {"zookeeper.connect": "a:2181", "zookeeper.connection.timeout.ms": "18000"}
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig(wrong)
+    assert str(refused.value).startswith(
+        "zookeeper.connect, zookeeper.connection.timeout.ms are not supported: there is no"
+    )
+    with pytest.raises(ConfigError) as refused:
+        BrokerConfig({**wrong, "num.partitions": "x"})
+    assert str(refused.value).startswith("3 settings can't be used:\n  ")
+    assert str(refused.value).count("\n") == 2
+
+
 def test_what_takes_the_place_of_an_older_setting_exists() -> None:
     text = " ".join(group.instead for group in OLDER_SETTINGS)
     instead = re.findall(r"`([a-z.]+)", text)

@@ -34,7 +34,7 @@ from barnabas.broker.settings.topic_settings import TopicSettings, read_topic_se
 from barnabas.broker.settings.without_effect import BROKER_CONFIGS_WITHOUT_EFFECT
 from barnabas.controller.configs import BrokerSettings
 from barnabas.metadata.config_values import ConfigValue, InvalidConfigError, did_you_mean
-from barnabas.metadata.refused_settings import why_refused
+from barnabas.metadata.refused_settings import refused_group, why_refused
 
 _CLIENT_AUTH = "ssl.client.auth"
 _WITHOUT_EFFECT = frozenset(config.name for config in BROKER_CONFIGS_WITHOUT_EFFECT)
@@ -59,13 +59,14 @@ class BrokerConfig:
             properties = with_aliases(in_milliseconds(properties))
         except InvalidConfigError as error:
             raise ConfigError(str(error)) from None
-        wrong = []
+        wrong: list[str] = []
+        refused: list[str] = []
         for name, text in properties.items():
             if name == BOOTSTRAP or ListenerOverrides.is_one(name):
                 continue
             config = BROKER_CONFIGS.get(name)
             if config is None:
-                wrong.append(_refusal(name))
+                refused.append(name)
                 continue
             try:
                 config.parse(text)
@@ -75,8 +76,9 @@ class BrokerConfig:
             why = config.without_effect
             if why is not None and (text != config.default or name in _WITHOUT_EFFECT):
                 self.without_effect[name] = why
-        if wrong:
-            raise ConfigError(together(wrong), self.without_effect)
+        if wrong or refused:
+            count = len(wrong) + len(refused)
+            raise ConfigError(together(wrong + _refusals(refused), count), self.without_effect)
         self.static = {name: properties[name] for name in properties if name in BROKER_CONFIGS}
         try:
             self._of_listeners = {
@@ -140,13 +142,20 @@ def _default_values() -> Mapping[str, ConfigValue]:
     return {name: config.parse(config.default) for name, config in BROKER_CONFIGS.items()}
 
 
-def _refusal(name: str) -> str:
-    meant = f"there is no setting {name!r}{did_you_mean(name, BROKER_CONFIGS)}"
-    return why_refused(name) or meant
+def _refusals(names: Sequence[str]) -> list[str]:
+    """One for all settings that are refused for the same reason, and for each that is unknown."""
+    alike: dict[object, list[str]] = {}
+    for name in names:
+        alike.setdefault(refused_group(name) or name, []).append(name)
+    return [
+        why_refused(*each)
+        or f"there is no setting {each[0]!r}{did_you_mean(each[0], BROKER_CONFIGS)}"
+        for each in alike.values()
+    ]
 
 
-def together(wrong: Sequence[str]) -> str:
-    """One message for all settings that are wrong."""
+def together(wrong: Sequence[str], count: int | None = None) -> str:
+    """One message for all settings that are wrong, of which some may share a line."""
     if len(wrong) == 1:
         return wrong[0]
-    return "\n  ".join((f"{len(wrong)} settings can't be used:", *wrong))
+    return "\n  ".join((f"{count or len(wrong)} settings can't be used:", *wrong))
