@@ -67,6 +67,12 @@ class BarnabasError(Exception):
     """The base class of all errors."""
 
     retriable = False
+    cluster = ""
+    """The name of the cluster that it is about, where a program uses several, as a mirror does."""
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"cluster {self.cluster}: {said}" if self.cluster else said
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To be pickled as it is, whatever it was made from: worker processes send their errors."""

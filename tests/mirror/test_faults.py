@@ -69,7 +69,7 @@ def test_a_target_without_room_and_then_without_a_network() -> None:
             b.fill_disk(1)
             produce(a, range(100, 200))
             wait_until(
-                lambda: any("of the target" in each for each in problems.found),
+                lambda: any(f"of {flow.target.name}: " in each for each in problems.found),
                 lambda: f"{problems.found}",
             )
             b.free_disk()

@@ -8,6 +8,7 @@ transactions, which also commit the source position as the offset of the flow's 
 copied and how far it was read can't disagree, whatever dies, and no state is kept elsewhere.
 
 flow             the two clusters, which topics, how they are named: all that describes a flow
+named_client     a client whose errors name the cluster they are about
 names            names of topics in the target, and loops among them
 topic_plan       which topics flow, and which to create, grow, change or delete: a decision
 rights           what a flow has to be allowed in both clusters

@@ -22,6 +22,7 @@ from barnabas.errors import BarnabasError, DataLost, ProducerFenced, UnknownTopi
 from barnabas.mirror.batches import BatchConversion
 from barnabas.mirror.copy_report import DATA_LOST, CopyReport
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.named_client import said_in
 from barnabas.mirror.names import is_heartbeats
 from barnabas.mirror.partition_copy import CopiedPartition, PartitionCopy
 from barnabas.mirror.partition_writer import PartitionWriter
@@ -152,7 +153,8 @@ class AssignedCopies:
 
     def _look_at_unavailable(self, fetcher: Fetcher) -> None:
         for partition, reason in fetcher.unavailable.items():
-            self._tell(f"partition {partition} of the source: {reason}; trying again")
+            said = said_in(self._flow.source.name, reason)
+            self._tell(f"partition {partition} of {self._flow.source.name}: {said}; trying again")
 
     async def _ends(self) -> dict[TopicPartition, int]:
         """Where the source ends by now, for the lag; without it, that is not known."""
@@ -205,6 +207,7 @@ class AssignedCopies:
             topic_id = topics[each.source.topic].topic_id
             offset = firsts[each.source] if each.source in firsts else found[each.target].offset
             self._copies[each.source] = PartitionCopy(
+                self._flow,
                 each,
                 SourcePosition(offset, topic_id, self._source.cluster_id or ""),
                 PartitionWriter(self._target, self._flow, each.target, self._writes),

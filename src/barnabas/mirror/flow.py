@@ -15,6 +15,7 @@ from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.security_settings import SecuritySettings, security_settings
 from barnabas.coordination.mirror_groups import MIRROR_PREFIX
 from barnabas.errors import InvalidArgument
+from barnabas.mirror.named_client import NamedClusterClient
 
 Start: TypeAlias = Literal["earliest", "latest"]
 
@@ -60,8 +61,11 @@ class ClusterEnd:
 
     def client(self) -> ClusterClient:
         """A client, for one event loop; use it as an async context manager."""
-        return ClusterClient(
-            self.bootstrap_servers, client_id=_CLIENT_ID, security=self.security_settings
+        return NamedClusterClient(
+            self.name,
+            self.bootstrap_servers,
+            client_id=_CLIENT_ID,
+            security=self.security_settings,
         )
 
 

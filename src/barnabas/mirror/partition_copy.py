@@ -29,7 +29,8 @@ from barnabas.errors import (
 )
 from barnabas.mirror.batches import BatchConversion, OutgoingBatch
 from barnabas.mirror.copy_report import UNKNOWN, CopyReport, PartitionState, RecoveredPartition
-from barnabas.mirror.flow import Start
+from barnabas.mirror.flow import Flow, Start
+from barnabas.mirror.named_client import said_in
 from barnabas.mirror.offsets.recent_runs import MAX_SEGMENTS, RecentRuns, segments_of
 from barnabas.mirror.offsets.segment import Segment
 from barnabas.mirror.offsets.translation import Translation
@@ -69,6 +70,7 @@ class PartitionCopy:
 
     def __init__(
         self,
+        flow: Flow,
         partition: CopiedPartition,
         position: SourcePosition,
         writer: PartitionWriter,
@@ -79,6 +81,7 @@ class PartitionCopy:
     ) -> None:
         self.partition = partition
         self.position = position
+        self._flow = flow
         self._report = CopyReport()
         self._history: Translation | None = None
         self._after = 0
@@ -269,8 +272,9 @@ class PartitionCopy:
                 end = max(end, header.next_offset)
         except RecordsError as error:
             raise CorruptRecords(
-                f"partition {self.partition.source} of the source: a batch after offset {start} "
-                f"is damaged ({error}). Repair it there, or move the position of the flow behind it"
+                f"partition {self.partition.source} of {self._flow.source.name}: a batch after "
+                f"offset {start} is damaged ({error}). Repair it there, or move the position of "
+                "the flow behind it"
             ) from error
         return fetched.next_offset, batches
 
@@ -326,7 +330,8 @@ class PartitionCopy:
         self._failures += 1
         self._is_owner = False
         self._forget()
-        self._trouble = f"partition {self.partition.target} of the target: {error}; trying again"
+        where = f"partition {self.partition.target} of {self._flow.target.name}"
+        self._trouble = f"{where}: {said_in(self._flow.target.name, error)}; trying again"
         if self._is_ending:
             return False
         self._fetcher.pause(self.partition.source)

@@ -19,6 +19,7 @@ from barnabas.client.admin.topics import (
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.errors import BrokerError, NotAuthorized, TopicExists
 from barnabas.mirror.flow import Flow
+from barnabas.mirror.named_client import said_in
 from barnabas.mirror.names import remote_topic
 from barnabas.mirror.topic_plan import TopicPlan, TopicShape, flows, plan_topics
 from barnabas.quantities import some
@@ -94,16 +95,17 @@ async def sync_topics(
     plan.problems += _unread(flow.source.name, unread_here)
     plan.problems += _unread(flow.target.name, unread_there)
     for name, shape in plan.create.items():
-        await _attempt(plan, name, _create(target, flow, plan, name, shape))
+        await _attempt(flow, plan, name, _create(target, flow, plan, name, shape))
     for name, count in plan.grow.items():
-        if not await _attempt(plan, name, create_partitions(target, name, count)):
+        if not await _attempt(flow, plan, name, create_partitions(target, name, count)):
             _leave_out(plan, name)
     for name, configs in plan.alter.items():
         await _alter(target, plan, name, configs)
     if plan.delete:
         for name, refused in (await delete_topics(target, plan.delete)).items():
             if refused is not None:
-                plan.problems.append(f"topic {name} of the target is not deleted: {refused}")
+                where = f"topic {name} of {flow.target.name}"
+                plan.problems.append(f"{where} is not deleted: {refused}")
     return plan
 
 
@@ -127,14 +129,15 @@ async def _alter(
         plan.problems.append(f"setting {key}={configs[key]} of topic {name} is left out: {error}")
 
 
-async def _attempt(plan: TopicPlan, name: str, work: Coroutine[Any, Any, None]) -> bool:
+async def _attempt(flow: Flow, plan: TopicPlan, name: str, work: Coroutine[Any, Any, None]) -> bool:
     """Note what is refused, and go on with other topics."""
     try:
         await work
     except BrokerError as error:
         if error.retriable or error.code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise
-        plan.problems.append(f"topic {name} of the target: {error}")
+        said = said_in(flow.target.name, error)
+        plan.problems.append(f"topic {name} of {flow.target.name}: {said}")
         _leave_out(plan, name)
         return False
     return True

@@ -20,12 +20,15 @@ _log = logging.getLogger("barnabas.client")
 class RetryLog:
     """Called for every failed attempt; logs some of them."""
 
-    def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float] = monotonic, *, cluster: str = "") -> None:
+        """`cluster` is a name, for programs that use several."""
         self._monotonic = monotonic
+        self._label = f"cluster {cluster}: " if cluster else ""
         self._said_at = -_INTERVAL_S
 
     def __call__(self, error: BarnabasError, failing_s: float) -> None:
         now = self._monotonic()
         if failing_s >= SILENCE_S and now - self._said_at >= _INTERVAL_S:
             self._said_at = now
-            _log.warning("still trying, for %.0f s now: %s", failing_s, error)
+            said = str(error).removeprefix(self._label)
+            _log.warning("%sstill trying, for %.0f s now: %s", self._label, failing_s, said)
