@@ -174,8 +174,9 @@ class AssignedCopies:
             report.recovered += found.recovered
             report.syncs += found.syncs
             report.states += found.states
-            report.records += found.records
-            report.bytes += found.bytes
+            if not is_heartbeats(self._flow, name.topic):  # which mirrors write themselves
+                report.records += found.records
+                report.bytes += found.bytes
             for problem in found.problems:
                 self._tell(problem)
         problems, self._problems = self._problems, {}

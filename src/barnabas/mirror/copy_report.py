@@ -47,6 +47,7 @@ class CopyReport:
     problems: list[str] = field(default_factory=list)
     records: int = 0
     bytes: int = 0
+    """Both without heartbeats."""
 
 
 class ReportListener(Protocol):

@@ -7,10 +7,11 @@ import pytest
 
 import barnabas
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.mirror.copy_report import CopyReport
 from barnabas.mirror.flow import ClusterEnd, Flow
 from barnabas.mirror.groups.group_settings import GroupSettings
-from barnabas.mirror.names import remote_topic
-from tests.mirror.copies import make_topic
+from barnabas.mirror.names import HEARTBEATS, remote_topic
+from tests.mirror.copies import copy, make_topic
 from tests.mirror.running_flow import RunningFlow
 from tests.support import fork_server
 from tests.support.wait import wait_until
@@ -55,6 +56,47 @@ def test_a_flow_that_has_copied_nothing_is_not_failed_over(
     assert code, said
     assert "has copied nothing" in said
     assert "--names" in said
+
+
+def test_partitions_without_a_position_are_named(
+    ends: tuple[ClusterEnd, ClusterEnd], topic: str
+) -> None:
+    flow = Flow(*ends)
+    for end, name in ((flow.source, topic), (flow.target, remote_topic(flow, topic))):
+        make_topic(end, name, 3)
+    with barnabas.Producer(flow.source.bootstrap_servers) as producer:
+        for partition in (0, 1):  # nothing is missing of an empty one
+            producer.send(topic, b"value", partition=partition)
+    copy(flow, topic)
+    found = json.loads(mirror("status", flow, "--json")[1])
+    assert found["never_copied"] == [{"topic": topic, "partition": 1}]
+    assert f"partition {topic}-1 is not copied yet" in mirror("status", flow)[1]
+
+
+def test_heartbeats_do_not_count_as_records_copied(
+    ends: tuple[ClusterEnd, ClusterEnd], topic: str
+) -> None:
+    flow, reports = Flow(*ends), Reports()
+    make_topic(flow.source, topic)
+    produce(flow.source, topic, 3)
+    beats = remote_topic(flow, HEARTBEATS)
+    with (
+        barnabas.Admin(flow.target.bootstrap_servers) as admin,
+        RunningFlow(flow, {topic: 1, HEARTBEATS: 1}, listeners=[reports]),
+    ):
+        wait_until(lambda: beats in admin.topics() and sum(admin.offsets(beats).values()) > 5)
+        wait_until(lambda: reports.records >= 3)
+    assert reports.records == 3
+
+
+class Reports:
+    """Adds up what was copied."""
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def on_report(self, report: CopyReport) -> None:
+        self.records += report.records
 
 
 def test_lag_groups_comparison_and_failover(

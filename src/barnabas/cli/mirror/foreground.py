@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from barnabas.client.connect.cluster_metadata import TopicPartition
     from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.copy_report import CopyReport
+    from barnabas.mirror.flow import Flow
     from barnabas.mirror.flow_run import FlowRun
     from barnabas.mirror.operations.metrics import FlowMetrics
 
@@ -27,8 +28,9 @@ _LINE_S = 5.0
 class _Progress:
     """Prints a line every few seconds if something was copied, and every problem once."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, flow: "Flow", label: str) -> None:
         """The label begins lines, if there are several flows."""
+        self._flow = flow
         self._label = label
         self._told: set[str] = set()
         self._began = time.monotonic()
@@ -36,13 +38,19 @@ class _Progress:
         self._lags: dict[TopicPartition, int] = {}
 
     def on_report(self, report: "CopyReport") -> None:
+        from barnabas.mirror.names import is_heartbeats
+
         for problem in report.problems:
             if problem not in self._told:
                 say(f"warning: {problem}")
         self._told = set(report.problems)
         self._records += report.records
         self._bytes += report.bytes
-        self._lags |= {each.source: max(0, each.lag) for each in report.states}
+        self._lags |= {
+            each.source: max(0, each.lag)
+            for each in report.states
+            if not is_heartbeats(self._flow, each.source.topic)
+        }
         seconds = time.monotonic() - self._began
         if seconds < _LINE_S:
             return
@@ -85,7 +93,7 @@ class _Flows:
 
         self._runs = []
         for each, metrics in zip(flows, measured, strict=True):
-            progress = _Progress(f"{each.flow.name}: " if len(flows) > 1 else "")
+            progress = _Progress(each.flow, f"{each.flow.name}: " if len(flows) > 1 else "")
             self._runs.append(FlowRun(each, [progress, metrics]))
         self._stopped: list[int] = []
 

@@ -1,6 +1,6 @@
 """`barnabas mirror status, verify, failover, failback`: they need no driver."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -44,11 +44,15 @@ async def status(
     """Show lag, throughput and translated groups."""
     from barnabas.cli.mirror.output import print_status
     from barnabas.mirror.operations.mirror_clients import connect
+    from barnabas.mirror.operations.never_copied import never_copied
     from barnabas.mirror.operations.status import collect_status
 
     flow = mirrored.flow
     async with connect(flow) as clients:
         found = await collect_status(flow, clients, window)
+        if clients.source is not None:
+            missing = await never_copied(flow, clients, only_known=True)
+            found = replace(found, never_copied=missing)
     print_json(found.as_dict()) if as_json else print_status(found)
 
 

@@ -23,6 +23,8 @@ def print_status(status: "MirrorStatus") -> None:
         print_line(f"warning, {status.problems_age_seconds or 0:.0f} s ago: {problem}")
     if not status.mirrored:
         print_line("nothing is copied yet")
+    for name in status.never_copied:
+        print_line(f"partition {name} is not copied yet: the flow has no position in it")
     print_table(
         ("topic", "partition", "target topic", "position", "end", "lag", "lag s", "offsets/s"),
         [

@@ -22,7 +22,9 @@ _FRESH_S = 1.0
 _OF_PARTITION = ("flow", "topic", "partition")
 _OF_GROUP = ("flow", "group", "topic", "partition")
 
-RECORDS = counter("barnabas_mirror_records_total", "Records copied by this process.", "flow")
+RECORDS = counter(
+    "barnabas_mirror_records_total", "Records copied by this process, without heartbeats.", "flow"
+)
 BYTES = counter("barnabas_mirror_bytes_total", "Bytes of batches copied.", "flow")
 REPORTS = counter("barnabas_mirror_reports_total", "Reports of this process: one a second.", "flow")
 PROBLEMS = gauge("barnabas_mirror_problems", "Current warnings.", "flow", alarm="above 0 for long")

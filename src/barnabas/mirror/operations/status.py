@@ -90,6 +90,8 @@ class MirrorStatus:
     """Since it has said so; None if nothing goes wrong."""
     partitions: list[PartitionStatus] = field(default_factory=list)
     groups: list[GroupStatus] = field(default_factory=list)
+    never_copied: list[TopicPartition] = field(default_factory=list)
+    """Partitions of the source without a position, if they were looked for."""
 
     @property
     def mirrored(self) -> list[PartitionStatus]:
@@ -107,7 +109,8 @@ class MirrorStatus:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         partitions = [asdict(each) | {"lag": each.lag} for each in self.partitions]
-        return asdict(self) | {"lag": self.lag, "partitions": partitions}
+        never = [each._asdict() for each in self.never_copied]
+        return asdict(self) | {"lag": self.lag, "partitions": partitions, "never_copied": never}
 
 
 async def collect_status(flow: Flow, clients: MirrorClients, window_s: float = 0.0) -> MirrorStatus:
