@@ -4,6 +4,7 @@ app                  `App`: what handlers are given, and how it is run
 handler, arguments   one handler, and what its function is called with
 dependencies         `Depends`
 outgoing, sent_to    what handlers return, as records
+values/              models with the schemas of a registry
 retry_policy, durations, letters
 attempts             one record until it is done: retried, put off, given up
 undelivered          results that can't be sent, and why

@@ -21,6 +21,7 @@ from barnabas.app.serving import AppPages, metrics_of
 from barnabas.app.state.opening import opened_reader, stateful
 from barnabas.app.state.reader import StateReader
 from barnabas.app.timers import Timer
+from barnabas.app.values.model_values import ModelValues
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.connect.option_checks import check_at_least
@@ -29,11 +30,13 @@ from barnabas.client.durations import Duration, seconds
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.errors import InvalidArgument
+from barnabas.formats import FormatName
 from barnabas.records.message import Message
 from barnabas.records.record import Header
 
 if TYPE_CHECKING:
     from barnabas.app.testing import TestRun
+    from barnabas.formats import Registry
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,6 +68,8 @@ class App:
         sends: Iterable[str] = (),
         state_directory: str | Path | None = None,
         serves_state: bool = False,
+        registry: "str | Registry | None" = None,
+        value_format: FormatName | None = None,
     ) -> None:
         """Nothing connects before the application runs.
 
@@ -79,6 +84,9 @@ class App:
         - `state_directory`: for the files of handlers with a `State`, about as large as the values.
           They are a cache. By default they are in `barnabas/state` in the user's cache folder.
         - `serves_state`: serve the values of states at `/state/HANDLER/KEY`, next to `/readyz`.
+        - `registry`: the URL of a schema registry, or a `barnabas.formats.Registry` with options.
+          Values that handlers take and return as models are then in the format `value_format`:
+          "avro" (the default) or "json-schema". Other types are as without a registry.
         """
         self.title = title
         self.bootstrap_servers = bootstrap_servers
@@ -88,6 +96,7 @@ class App:
         self.lifespan = lifespan
         self.state_directory = state_directory
         self.serves_state = serves_state
+        self.values = ModelValues(registry, value_format)
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
         self.timers: list[Timer] = []
@@ -167,6 +176,7 @@ class App:
                 start=start,
                 transaction_timeout_s=transaction_timeout_s,
                 description=(function.__doc__ or "").strip(),
+                values=self.values,
             )
             self._add(made)
             return function
@@ -236,7 +246,9 @@ class App:
             called = name or function.__name__
             if any(each.name == called for each in self.schedules):
                 raise InvalidArgument(f'a schedule {called} exists; give this one a name="..."')
-            made = Schedule(called, function, produces, group, ticks, time_zone, catch_up_ms)
+            made = Schedule(
+                called, function, produces, group, ticks, time_zone, catch_up_ms, self.values
+            )
             self.schedules.append(made)
             return function
 
@@ -301,7 +313,11 @@ class App:
         if self._running is not None:
             raise InvalidArgument("this application is already running")
         connections = ClusterConnections(
-            self.bootstrap_servers, self.title, self.security, self.consumer_options
+            self.bootstrap_servers,
+            self.title,
+            self.security,
+            self.consumer_options,
+            self.values.known,
         )
         running = self._running = Running(self, connections, SystemClock())
         try:

@@ -25,11 +25,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from barnabas.app.dependencies import Depends, dependency_of
 from barnabas.app.sent_to import destination_of
 from barnabas.app.state.declaration import StateDeclaration, state_of
-from barnabas.errors import InvalidArgument, UndecodableRecord
-from barnabas.formats import choose, decoder, optional
+from barnabas.app.values.model_values import Decode, ModelValues
+from barnabas.errors import InvalidArgument, RegistryUnreachable, UndecodableRecord
 from barnabas.records.message import Message
-
-Decode = Callable[[bytes | None], Any]
 
 
 class Takes(Enum):
@@ -120,7 +118,7 @@ def _is_table(hint: Any) -> bool:
     )
 
 
-def decode_by(hint: Any, what: str) -> Decode | None:
+def decode_by(hint: Any, what: str, values: ModelValues) -> Decode | None:
     """Decodes to a type; None stands for the bytes, or None, as they are."""
     if hint is None or hint is Any:
         return None
@@ -129,8 +127,8 @@ def decode_by(hint: Any, what: str) -> Decode | None:
         inner: Any = some[0]
         for each in some[1:]:
             inner = inner | each
-        return None if inner is bytes else decoder(optional(inner), what)
-    return decoder(choose(hint, "bytes", what), what)
+        return None if inner is bytes else values.decoder(inner, what, null=True)
+    return values.decoder(hint, what)
 
 
 class Invocation:
@@ -140,12 +138,12 @@ class Invocation:
     coroutine if the handler `is_async`. Dependencies are given as `extra`.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], values: ModelValues) -> None:
         self.function = function
         self.parameters = parameters_of(function)
         self.is_async = inspect.iscoroutinefunction(function)
-        self._decode_value = decode_by(self.parameters.value_type, "value")
-        self._decode_key = decode_by(self.parameters.key_type, "key")
+        self._decode_value = decode_by(self.parameters.value_type, "value", values)
+        self._decode_key = decode_by(self.parameters.key_type, "key", ModelValues())
         self.call: Callable[[Message], Any] = self._plain()
 
     @property
@@ -163,6 +161,8 @@ class Invocation:
             def call(message: Message) -> Any:
                 try:
                     value = decode(message[5])
+                except RegistryUnreachable:
+                    raise
                 except Exception as error:
                     raise UndecodableRecord(message, "value", error) from error
                 return function(value)
@@ -185,6 +185,8 @@ class Invocation:
             what = "value"
             if self._decode_value is not None:
                 value = self._decode_value(value)
+        except RegistryUnreachable:
+            raise
         except Exception as error:
             raise UndecodableRecord(message, what, error) from error
         return message._replace(key=key, value=value)

@@ -27,6 +27,7 @@ from barnabas.errors import (
     UndecodableRecord,
     UnknownTopic,
 )
+from barnabas.formats import SchemaNotLoadedError
 from barnabas.quantities import counted
 from barnabas.records.message import Message
 from barnabas.tracing import span
@@ -110,7 +111,7 @@ class Attempts:
         finally:
             if self.states is not None and self.states.unreadable is not None:
                 raise SinkFailed(self.states.unreadable)  # the same for each attempt
-        sent = await self.send(self.encoded(result, message))
+        sent = await self.send(await self.encoded(result, message))
         if not self._handler.exactly_once:
             await confirmed(sent)
         if self.states is not None:
@@ -134,10 +135,20 @@ class Attempts:
         states.change(changed, sent[0].receipt)
         return sent
 
-    def encoded(self, result: Any, message: Message) -> list[Encoded]:
+    async def encoded(self, result: Any, message: Message) -> list[Encoded]:
         """What the handler returned, as records to send."""
         results = self._handler.results
-        return [] if results is None else results.of(result, message)
+        if results is None:
+            return []
+        while True:
+            try:
+                return results.of(result, message)
+            except SchemaNotLoadedError as needed:
+                load = needed.load
+            try:
+                await asyncio.to_thread(load)
+            except BarnabasError as error:  # it is the same for all records
+                raise SinkFailed(error) from error
 
     async def _through(self, message: Message, at: int) -> Any:
         if at == len(self._middleware):

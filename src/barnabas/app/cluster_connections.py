@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from barnabas import aio
@@ -12,6 +13,7 @@ from barnabas.app.ports import Delayed, Jobs, Revoke, Sink, Source
 from barnabas.app.runners.delayed_records import DelayedRecords
 from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.app.state.cluster_changelog import ClusterChangelog
+from barnabas.app.values.model_values import loaded
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -23,6 +25,7 @@ from barnabas.client.rights.report import UNKNOWN_USER, rights_error
 from barnabas.client.rights.right import Right
 from barnabas.client.share.delivery_limit import DEFAULT_LIMIT
 from barnabas.errors import BarnabasError, BrokerError
+from barnabas.formats import Format
 
 _LIMIT = "max.message.bytes"
 _IN_SYNC = "min.insync.replicas"
@@ -32,8 +35,28 @@ _RIGHTS_S = 5
 _log = logging.getLogger("barnabas.app")
 
 
+class _PreparedQueue(aio.Queue):
+    """Asks for the schema of a job before it is handled."""
+
+    known: Format | None = None
+
+    async def get(self, timeout_s: float | None = None) -> Any:
+        job = await super().get(timeout_s)
+        data = None if job is None else job.record.value
+        if job is not None and data is not None and self.known is not None:
+            try:
+                await loaded(partial(self.known.decode, data))
+            except BarnabasError:
+                job.release()
+                raise
+        return job
+
+
 class ClusterConnections:
-    """`options` are those of the consumers, such as group_protocol or session_timeout_ms."""
+    """`options` are those of the consumers, such as group_protocol or session_timeout_ms.
+
+    `value_format` is what consumers ask a registry with; values are bytes all the same.
+    """
 
     def __init__(
         self,
@@ -41,11 +64,13 @@ class ClusterConnections:
         client_id: str,
         security: Mapping[str, SecurityValue] | None,
         options: Mapping[str, Any],
+        value_format: Format | None = None,
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.security = security
         self.client_id = client_id
         self._options = dict(options)
+        self._value_format = value_format
 
     def source(
         self,
@@ -60,6 +85,8 @@ class ClusterConnections:
         options: dict[str, Any] = {"commit_interval_ms": 1_000, **self._options}
         if start is not None:
             options["start"] = start
+        if self._value_format is not None:
+            options["value_format"] = self._value_format
         consumer = aio.Consumer(
             self.bootstrap_servers,
             topics,
@@ -74,7 +101,7 @@ class ClusterConnections:
         return cast("Source", consumer)
 
     def jobs(self, topics: Sequence[str], group: str, *, prefetch: int, start: Any) -> Jobs:
-        queue = aio.Queue(
+        queue = _PreparedQueue(
             self.bootstrap_servers,
             topics,
             group=group,
@@ -84,6 +111,7 @@ class ClusterConnections:
             client_id=self.client_id,
             security=self.security,
         )
+        queue.known = self._value_format
         return cast("Jobs", queue)
 
     async def delivery_limit(self, group: str) -> int:

@@ -1,5 +1,6 @@
 """One handler: its function, and what `App.handler` was given for it."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from barnabas.app.runners.whole_topic import Offsets
 from barnabas.app.state.changelog import ChangelogNames
 from barnabas.app.state.declaration import StateDeclaration
 from barnabas.app.statistics import HandlerStatistics
+from barnabas.app.values.model_values import Encode, ModelValues
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.errors import InvalidArgument
+from barnabas.formats.registered.by_topic import TopicEncoder
 from barnabas.records.message import Message
 
 _TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -43,10 +46,12 @@ class Handler:
     transaction_timeout_s: float = 60.0
     start: Where | Offsets | None = None
     description: str = ""
+    values: ModelValues = field(default_factory=ModelValues)
     statistics: HandlerStatistics = field(default_factory=HandlerStatistics)
 
     def __post_init__(self) -> None:
-        self.invocation = Invocation(self.function)
+        self._by_topic: TopicEncoder | None = None
+        self.invocation = Invocation(self.function, self.values)
         takes = self.invocation.parameters.takes
         self._take_topic(self.invocation.parameters.sent_to)
         if self.share:
@@ -215,6 +220,11 @@ class Handler:
     def takes(self) -> Takes:
         return self.invocation.parameters.takes
 
+    async def prepare(self) -> None:
+        """Ask for the schema of the results: if there is none, the application does not start."""
+        if self._by_topic is not None and self.produces is not None:
+            await asyncio.to_thread(self._by_topic.load, self.produces)
+
     def _results(self) -> Results | None:
         """What is sent on; None if nothing is."""
         hint = self.invocation.parameters.result
@@ -231,4 +241,8 @@ class Handler:
         many = get_origin(hint) is list
         if many:
             (hint,) = get_args(hint)
-        return Results(self.produces, hint, many=many or self.takes is not Takes.RECORD)
+        encode: Encode = self.values.encode
+        if hint not in (None, Any, Outgoing):
+            self._by_topic = known = self.values.topic_encoder(hint, "return")
+            encode = self.values.encoder(hint, "return") if known is None else known.encode
+        return Results(self.produces, encode, many=many or self.takes is not Takes.RECORD)

@@ -37,12 +37,12 @@ class Encoded:
 class Results:
     """Turns what a handler returns into records for `topic`; None is no record."""
 
-    def __init__(self, topic: str, annotation: Any, *, many: bool) -> None:
+    def __init__(
+        self, topic: str, encode: Callable[[str, Any], bytes | None], *, many: bool
+    ) -> None:
         self._topic = topic
         self._many = many
-        self._encode: Callable[[Any], bytes | None] = encode_anything
-        if annotation not in (None, Any, Outgoing):
-            self._encode = encoder(choose(annotation, "bytes", "return"), "return")
+        self._encode = encode
 
     def of(self, result: Any, message: Message) -> list[Encoded]:
         """The records of one result."""
@@ -55,11 +55,12 @@ class Results:
     def _record(self, result: Any, message: Message) -> Encoded:
         traced = tuple(each for each in message.headers if each[0] in TRACE_HEADERS)
         if not isinstance(result, Outgoing):
-            return Encoded(self._topic, self._encode(result), message.key, traced)
+            return Encoded(self._topic, self._encode(self._topic, result), message.key, traced)
         key = result.key.encode() if isinstance(result.key, str) else result.key
+        topic = result.topic or self._topic
         return Encoded(
-            result.topic or self._topic,
-            self._encode(result.value),
+            topic,
+            self._encode(topic, result.value),
             message.key if key is None else key,
             (*traced, *result.headers),
         )

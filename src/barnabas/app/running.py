@@ -19,7 +19,6 @@ from barnabas.app.clock import Clock
 from barnabas.app.dependencies import Resolver, RunSync
 from barnabas.app.handler import Handler
 from barnabas.app.opened_clients import OpenedClients
-from barnabas.app.outgoing import encode_anything
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Connections, Delayed, Jobs, Sink, Source
 from barnabas.app.rights import rights_of
@@ -32,6 +31,7 @@ from barnabas.app.schedules.schedule import by_group
 from barnabas.app.schedules.scheduler import Scheduler
 from barnabas.app.state.folder import state_folder
 from barnabas.app.state.handler_states import HandlerStates
+from barnabas.app.values.model_values import loaded
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.durations import Duration
@@ -195,12 +195,13 @@ class Running:
         if self._sink is None:
             self._sink = self._opened.sink()
         data = key.encode() if isinstance(key, str) else key
+        encoded = await loaded(partial(self._app.values.encode, topic, value))
         due_ms = due_ms_of(delay, at, self._clock.time_ms())
         if due_ms is not None:
             if self._delayed is None:
                 self._delayed = self._opened.delayed(())
-            return await self._delayed.send(topic, encode_anything(value), data, headers, due_ms)
-        sent = await self._sink.send(topic, encode_anything(value), data, headers=headers)
+            return await self._delayed.send(topic, encoded, data, headers, due_ms)
+        sent = await self._sink.send(topic, encoded, data, headers=headers)
         delivery: Delivery = await sent
         return delivery
 
@@ -261,6 +262,7 @@ class Running:
         await self._patience(f"handler {handler.name}").until_done(
             partial(self._connections.ensure_topics, _own_topics(handler), handler.dead_letters)
         )
+        await self._patience(f"handler {handler.name}").until_done(handler.prepare)
         executor = self._opened.executor(handler)
         run_sync = self._opened.run_sync(executor)
         if handler.share:

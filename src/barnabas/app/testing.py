@@ -13,17 +13,19 @@ record is sent or the clock is advanced.
 import asyncio
 import threading
 from collections.abc import Coroutine, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from barnabas.app.memory_topics import MemoryTopics, TestClock
 from barnabas.app.outgoing import encode_anything
 from barnabas.app.running import Running
+from barnabas.app.values.model_values import loaded
 from barnabas.client.durations import Duration, seconds
 from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.errors import InvalidArgument
-from barnabas.formats import choose, decoder
 from barnabas.records.message import Message
 from barnabas.records.record import Header
 
@@ -59,8 +61,10 @@ class TestRun:
             target=self._loop.run_forever, name="barnabas-app-test", daemon=True
         )
         self._running: Running | None = None
+        self._registry = ExitStack()
 
     def __enter__(self) -> Self:
+        self._registry.enter_context(self._app.values.in_memory())
         self._running = Running(self._app, self._topics, self._clock, in_threads=False)
         self._app._running = self._running
         self._thread.start()
@@ -92,6 +96,7 @@ class TestRun:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+            self._registry.close()
 
     _reported = False
 
@@ -106,7 +111,8 @@ class TestRun:
         """
 
         async def send() -> None:
-            self._topics.append(topic, encode_anything(value), encode_anything(key), headers)
+            data = await loaded(partial(self._app.values.encode, topic, value))
+            self._topics.append(topic, data, encode_anything(key), headers)
             await self._settle()
 
         self._wait(send())
@@ -133,7 +139,7 @@ class TestRun:
 
     def values(self, topic: str, kind: type[T]) -> list[T]:
         """The values of a topic, decoded to a type."""
-        decode = decoder(choose(kind, "bytes", "kind"), "kind")
+        decode = self._app.values.decoder(kind, "kind")
         return [decode(each.value) for each in self.records(topic)]
 
     def dead_letters(self, topic: str) -> list[Letter]:

@@ -140,7 +140,7 @@ def format_of(choice: FormatName | Format, argument: str) -> Format:
     if isinstance(choice, str):
         if choice in REGISTERED:
             raise InvalidArgument(
-                f'{argument}="{choice}" is for Producer and Consumer, with the URL of a '
+                f'{argument}="{choice}" is for Producer, Consumer and App, with the URL of a '
                 'schema registry: registry="http://localhost:8081"'
             )
         if choice not in _NAMED:

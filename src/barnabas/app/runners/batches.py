@@ -80,7 +80,7 @@ class Batches:
     async def _send(self, pairs: Sequence[Pair]) -> list[SentResult]:
         argument = self._handler.invocation.batch_argument([given for _, given in pairs])
         result = await self._attempts.call_with(argument)
-        records = self._attempts.encoded(result, pairs[-1][0]._replace(key=None))
+        records = await self._attempts.encoded(result, pairs[-1][0]._replace(key=None))
         return await self._attempts.send(records)
 
     async def _alone(self, pair: Pair) -> None:

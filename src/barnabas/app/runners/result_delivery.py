@@ -42,7 +42,7 @@ class ResultDelivery:
 
         With `is_done` the record is done when that is delivered; otherwise wait for `delivered`.
         """
-        sent = await self._attempts.send(self._attempts.encoded(result, message))
+        sent = await self._attempts.send(await self._attempts.encoded(result, message))
         if is_done:
             self._deliveries.expect(message, sent)
         elif sent:

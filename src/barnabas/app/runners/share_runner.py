@@ -123,7 +123,9 @@ class ShareRunner:
             return
         try:
             result = await self._attempts.attempt(job.record)
-            await confirmed(await self._attempts.send(self._attempts.encoded(result, job.record)))
+            await confirmed(
+                await self._attempts.send(await self._attempts.encoded(result, job.record))
+            )
             job.accept(result if self._handler.results is None else None)
         except SinkFailed as failed:
             job.release()

@@ -2,13 +2,14 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from barnabas.app.calls import call
 from barnabas.app.dependencies import RunSync
-from barnabas.app.outgoing import Encoded, Outgoing, encode_anything
+from barnabas.app.outgoing import Encoded, Outgoing
 from barnabas.app.schedules.ticks import Ticks, moment_of
+from barnabas.app.values.model_values import ModelValues, loaded
 from barnabas.errors import InvalidArgument
 
 TICK_HEADER = "schedule.tick"
@@ -25,6 +26,7 @@ class Schedule:
     ticks: Ticks
     time_zone: str
     catch_up_ms: int
+    values: ModelValues = field(default_factory=ModelValues)
 
     def __post_init__(self) -> None:
         for what, given in (("produces", self.produces), ("group", self.group)):
@@ -46,14 +48,16 @@ class Schedule:
         result = await call(self.function, *arguments, run_sync=run_sync)
         results = result if isinstance(result, list) else [result]
         header = (TICK_HEADER, moment.isoformat().encode())
-        return [self._record(each, header) for each in results if each is not None]
+        found = [each for each in results if each is not None]
+        return await loaded(lambda: [self._record(each, header) for each in found])
 
     def _record(self, result: Any, header: tuple[str, bytes]) -> Encoded:
         outgoing = result if isinstance(result, Outgoing) else Outgoing(result)
         key = self.name if outgoing.key is None else outgoing.key
+        topic = outgoing.topic or self.produces
         return Encoded(
-            outgoing.topic or self.produces,
-            encode_anything(outgoing.value),
+            topic,
+            self.values.encode(topic, outgoing.value),
             key.encode() if isinstance(key, str) else key,
             (header, *outgoing.headers),
         )

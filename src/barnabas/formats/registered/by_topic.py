@@ -1,6 +1,5 @@
 """Keys and values of the topics that a producer sends to."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from barnabas.errors import InvalidArgument
@@ -8,6 +7,7 @@ from barnabas.formats.registered.subjects import Part
 
 if TYPE_CHECKING:
     from barnabas.formats.registered.formats import RegistryFormat
+    from barnabas.formats.registered.written import TopicWriter
 
 _MAX_TOPICS = 10_000
 
@@ -19,25 +19,34 @@ class TopicEncoder:
         self._format = chosen
         self._part: Part = part
         self._argument = argument
-        self._topics: dict[str, Callable[[Any], bytes]] = {}
+        self._topics: dict[str, TopicWriter[Any]] = {}
 
     def encode(self, topic: str, value: Any) -> bytes | None:
         """Raises `SchemaNotLoadedError`; errors name the argument that chose the format."""
         if value is None:
             return None
-        encode = self._topics.get(topic)
-        if encode is None:
-            if len(self._topics) >= _MAX_TOPICS:
-                self._topics.clear()
-            encode = self._topics[topic] = self._format.for_topic(topic, self._part).encode
+        writer = self._topics.get(topic)
+        if writer is None:
+            writer = self._writer(topic)
         try:
-            return encode(value)
+            return writer.encode(value)
         except TypeError as error:
             raise TypeError(f"{self._argument}={self._format!r}: {error}") from error
         except ValueError as error:
             if isinstance(error, InvalidArgument):
                 raise
             raise InvalidArgument(f"{self._argument}={self._format!r}: {error}") from error
+
+    def load(self, topic: str) -> None:
+        """Ask for the schema of a topic before there is a value. Blocks."""
+        self._writer(topic).load()
+
+    def _writer(self, topic: str) -> "TopicWriter[Any]":
+        if topic not in self._topics:
+            if len(self._topics) >= _MAX_TOPICS:
+                self._topics.clear()
+            self._topics[topic] = self._format.for_topic(topic, self._part)
+        return self._topics[topic]
 
 
 class TopicEncoders:

@@ -43,6 +43,7 @@ class RegistryFormat(Generic[T]):
         self._registry = registry
         self._readers: dict[int, Read] = {}
         self.refuses_null = refuses_null
+        registry.keep(self)
         self._topic_writer: Callable[[str, Part], TopicWriter[Any]]
         if name == "avro":
             self._use_avro(avro_model(kind))
@@ -83,6 +84,10 @@ class RegistryFormat(Generic[T]):
     def encode(self, _: T, /) -> bytes:
         """Not without a topic."""
         raise TypeError(f"{self!r} needs the topic of a record, as Producer.send has it")
+
+    def forget(self) -> None:
+        """The registry is another one."""
+        self._readers.clear()
 
     def decode(self, data: bytes, /) -> T:
         """By the schema whose id the data begins with."""

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+from weakref import WeakSet
 
 from barnabas.errors import BarnabasError, InvalidArgument, ValidationFailed
 from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
@@ -23,6 +24,12 @@ class SubjectVersion(NamedTuple):
     subject: str
     number: int
     schema: RegisteredSchema
+
+
+class Forgets(Protocol):
+    """What keeps ids of schemas."""
+
+    def forget(self) -> None: ...
 
 
 class Registry:
@@ -66,6 +73,7 @@ class Registry:
         self.latest_with = dict(latest_with or {})
         self._schemas: dict[int, RegisteredSchema] = {}
         self._unknown: dict[int, str] = {}
+        self._users: WeakSet[Forgets] = WeakSet()
         self._lock = Lock()
 
     @property
@@ -73,7 +81,22 @@ class Registry:
         """Without user and password."""
         return self.client.url
 
+    def keep(self, user: Forgets) -> None:
+        """Tell it when another registry is at this URL."""
+        self._users.add(user)
+
+    def forget(self) -> None:
+        """Ask again for all that is known."""
+        self._schemas.clear()
+        self._unknown.clear()
+        for each in list(self._users):
+            each.forget()
+
     # -- by id ---------------------------------------------------------------------------------
+
+    def is_known(self, number: int) -> bool:
+        """Whether it was asked for, and answered."""
+        return number in self._schemas or number in self._unknown
 
     def schema(self, number: int) -> RegisteredSchema:
         """Raises `SchemaNotLoadedError`, or `ValidationFailed` if there is none."""

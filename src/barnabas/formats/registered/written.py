@@ -31,19 +31,24 @@ class TopicWriter(ABC, Generic[T]):
         self._write: Callable[[T], bytes] | None = None
         self._version = ""
         self._lock = Lock()
+        registry.keep(self)
 
     def encode(self, value: T) -> bytes:
         """With the id of the schema."""
         write = self._write
         if write is None:
-            raise SchemaNotLoadedError(self._load)
+            raise SchemaNotLoadedError(self.load)
         try:
             return write(value)
         except ValidationFailed as error:
             raise ValidationFailed(error.field, f"{error.problem} ({self._version})") from None
 
-    def _load(self) -> None:
-        """Blocks."""
+    def forget(self) -> None:
+        """The registry is another one."""
+        self._write = None
+
+    def load(self) -> None:
+        """Ask for the schema. Blocks."""
         with self._lock:
             if self._write is not None:
                 return
