@@ -35,7 +35,8 @@ class CommittedLog:
     def add(self, batch: Batch, leader_epoch: int) -> None:
         self.batches.append(batch)
         self.by_base[batch.base_offset] = batch
-        self._epochs.append(leader_epoch)
+        last = self._epochs[-1] if self._epochs else leader_epoch
+        self._epochs.append(max(last, leader_epoch))
 
     def skip_deleted(self, start_offset: int) -> None:
         """The leader has deleted what is below `start_offset`, some of it before it was seen."""

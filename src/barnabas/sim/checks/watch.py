@@ -288,7 +288,7 @@ class Watch:
             if now.is_leader and (seen.leader_epoch, seen.is_leader) != now[:2]:
                 self._begins_to_lead(node, partition)
             if now.high_watermark > seen.high_watermark:
-                self._moved_on(node, partition, max(0, seen.high_watermark))
+                self._moved_on(node, partition, seen)
         except StorageError as error:
             self._simulator.remark("%s can not be looked into: %s", partition.topic, error)
 
@@ -398,16 +398,22 @@ class Watch:
             if partition.topic in self.deleted.topics:
                 self.deleted.check_in_sync(node_id, partition)
 
-    def _moved_on(self, node: Node, partition: Partition, start: int) -> None:
-        """The high watermark has moved: what it passed is committed, and the same everywhere."""
+    def _moved_on(self, node: Node, partition: Partition, seen: Seen) -> None:
+        """The high watermark has moved: what it passed is committed, and the same everywhere.
+
+        A leader may commit something and learn in the same turn that it leads no more.
+        """
         place = Place(partition.topic, partition.index)
+        start = max(0, seen.high_watermark)
+        leads = partition.is_leader or seen.is_leader
+        epoch = partition.leader_epoch if partition.is_leader else seen.leader_epoch
         log, committed_log = partition.log, self.committed_logs[partition.topic_id, partition.index]
         end = partition.high_watermark
         if end > log.log_end_offset:
             raise Violation(
                 f"{place}: node {node.node_id} calls {end} committed and has {log.log_end_offset}"
             )
-        if partition.is_leader and end > committed_log.end_offset:
+        if leads and end > committed_log.end_offset:
             unseen = max(committed_log.end_offset, log.log_start_offset)
             for header, view in stored_batches(partition, unseen, end):
                 batch = batch_of(header)
@@ -417,12 +423,12 @@ class Watch:
                         f"{place}: a gap from {committed_log.end_offset} to {batch.base_offset} "
                         f"on leader {node.node_id}"
                     )
-                if not committed_log.last_epoch <= batch.epoch <= partition.leader_epoch:
+                if not committed_log.last_epoch <= batch.epoch <= epoch:
                     raise Violation(
-                        f"{place}: leader {node.node_id} in epoch {partition.leader_epoch} commits "
+                        f"{place}: leader {node.node_id} in epoch {epoch} commits "
                         f"{batch} behind epoch {committed_log.last_epoch}"
                     )
-                committed_log.add(batch, partition.leader_epoch)
+                committed_log.add(batch, epoch)
                 if self._is_compacted(partition):
                     self._compacted(partition).add(header, view)
                 if partition.topic == TRANSACTION_STATE:
