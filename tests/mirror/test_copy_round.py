@@ -56,6 +56,19 @@ def test_a_later_copy_goes_on(flow: Flow, topic: str) -> None:
     assert records_of(flow.target, topic) == records_of(flow.source, topic)
 
 
+def test_positions_that_are_gone_are_not_passed_over_in_silence(flow: Flow, topic: str) -> None:
+    """Any tool can delete the group of a mirror that does not run."""
+    send(flow.source, topic, range(10))
+    assert copy(flow, topic, 2).problems == []
+    with barnabas.Admin(flow.target.bootstrap_servers) as admin:
+        admin.delete_group(flow.group_id)
+    problems = copy(flow, topic, 2).problems
+    assert len(problems) == 2
+    for index, said in enumerate(problems):
+        assert f"partition {topic}-{index} of {flow.target.name} has records" in said
+        assert f"group {flow.group_id} was deleted" in said
+
+
 def test_syncs_say_where_records_are(flow: Flow, topic: str) -> None:
     syncs = []
     for begin in (0, 50):

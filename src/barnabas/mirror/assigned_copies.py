@@ -202,6 +202,7 @@ class AssignedCopies:
             for each in present
             if self._is_new(each, found.get(each.target), topics[each.source.topic].topic_id)
         ]
+        await self._tell_lost_positions([each for each in new if each.target not in found])
         firsts = await self._first_offsets(new)
         progresses = {}
         for each in present:
@@ -235,6 +236,27 @@ class AssignedCopies:
             "followed in the old topic is gone, and the new one is copied from its first record on"
         )
         return True
+
+    async def _tell_lost_positions(self, partitions: list[CopiedPartition]) -> None:
+        """Say where records are without a position: it was deleted, or has expired.
+
+        Any tool can delete the group. Where both flows share topics, records may be others'.
+        """
+        flow = self._flow
+        if flow.provenance:
+            return
+        targets = [e.target for e in partitions if not is_heartbeats(flow, e.source.topic)]
+        bounds: dict[TopicPartition, tuple[int, int]] = {}
+        with suppress(BarnabasError, TimeoutError):  # this is for people only
+            async with asyncio.timeout(_AWAY_S):
+                bounds = await beginning_and_end(self._target, targets)
+        for name, (first, end) in bounds.items():
+            if end > first:
+                self._tell(
+                    f"partition {name} of {flow.target.name} has records, and the flow no position "
+                    f"in it: group {flow.group_id} was deleted or has expired, or something else "
+                    "writes there. It is copied like a new one, so records may be there twice"
+                )
 
     async def _first_offsets(self, partitions: list[CopiedPartition]) -> dict[TopicPartition, int]:
         times = {each.source: LATEST if each.start == "latest" else EARLIEST for each in partitions}

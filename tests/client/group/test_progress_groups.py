@@ -8,6 +8,8 @@ from barnabas.client.group.progress_groups import purpose_of
     [
         ("orders-dead.replay", "which dead letters of orders-dead were sent back"),
         ("barnabas-mirror.a-to-b", "how far mirror a-to-b is"),
+        ("barnabas-mirror.a->b.driver", "mirror a->b records there its warnings"),
+        ("barnabas-mirror.a->b.failover", "failback copies from the beginning"),
     ],
 )
 def test_who_records_progress_is_known_by_its_name(group_id: str, said: str) -> None:

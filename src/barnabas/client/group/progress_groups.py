@@ -7,12 +7,21 @@ does its work again.
 from barnabas.coordination.mirror_groups import MIRROR_PREFIX, is_of_mirror
 
 REPLAY_SUFFIX = ".replay"
+_OF_MIRROR = {
+    "driver": "its warnings, which `mirror status` shows",
+    "failover": "where the cluster ended at a failover: without it, failback copies from the "
+    "beginning",
+    "members": "which processes share its partitions",
+    "stop": "that it was stopped by a failover",
+}
 
 
 def purpose_of(group_id: str) -> str | None:
     """What a group records, and what comes of its deletion; None of a group of consumers."""
     if is_of_mirror(group_id):
-        flow = group_id.removeprefix(MIRROR_PREFIX)
+        flow, _, what = group_id.removeprefix(MIRROR_PREFIX).partition(".")
+        if what in _OF_MIRROR:
+            return f"mirror {flow} records there {_OF_MIRROR[what]}"
         return f"it records how far mirror {flow} is: without it, records are copied again"
     if group_id.endswith(REPLAY_SUFFIX):
         letters = group_id.removesuffix(REPLAY_SUFFIX)
