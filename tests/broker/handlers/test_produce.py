@@ -373,7 +373,7 @@ def test_the_answer_to_many_records_without_a_key_is_bounded(client: RawClient, 
     create_topic(client, topic, cleanup_policy="compact")
     batch = encode_batch([(now_ms(), None, None, ())] * 50_000, compression=Compression.ZSTD)
     answer = produce(client, topic, bytes(batch))
-    assert "at least 10000 of 50000 records have no key" in answer.error_message
+    assert "at least 10,000 of 50,000 records have no key" in answer.error_message
     assert [error.batch_index for error in answer.record_errors] == list(range(10_000))
 
 
