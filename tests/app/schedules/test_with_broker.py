@@ -223,7 +223,7 @@ def test_a_result_that_no_broker_takes_delays_no_other(servers: str, topic: str)
             await wait_until_async(come)
         ticks = sorted(tick_of(each) for each in found if each.value == b"small")
         assert {round(later - tick, 3) for tick, later in pairwise(ticks)} == {0.1}
-        assert sum(each.value == b"small" for each in found) > 5
+        assert sum(each.value == b"small" for each in found) > 1, "while the other one waits"
 
     asyncio.run(check())
 
