@@ -6,7 +6,8 @@ A broker, and two workers of an application whose handler keeps a value of 1 kB 
 four partitions, exactly once. Each has a folder of its own, as if it were on another machine. A
 record is sent to each partition every 50 ms. When each worker has copies of what the other one has,
 one is killed (`kill -9`), and the time is taken until a result of each partition is committed that
-was sent after the kill. The aim is two seconds. `--cold` measures without standby copies.
+was sent after the kill. The aim is two seconds, of which the group needs half of one to notice the
+kill. `--cold` measures without standby copies.
 """
 
 import argparse
@@ -27,6 +28,7 @@ _PARTITIONS = 4
 _VALUE = bytes(1000)
 _PAUSE_S = 0.05
 _PATIENCE_S = 600.0
+_SETTINGS = {"group.initial.rebalance.delay.ms": 0, "group.disconnect.grace.ms": 500}
 _TOPIC, _RESULTS, _CHANGELOG = "in", "out", "g.keep.kept.changelog"
 _RESTORED = re.compile(r"of partition \d: restored [\d,]+ offsets in [\d.]+ s")
 _SOURCE = """
@@ -34,7 +36,9 @@ import logging
 import barnabas
 
 logging.basicConfig(level="INFO")
-app = barnabas.App("{servers}", state_directory="{folder}")
+app = barnabas.App(
+    "{servers}", state_directory="{folder}", consumer_options={{"rebalance_timeout_ms": 3000}}
+)
 
 
 @app.handler(
@@ -92,7 +96,7 @@ def main() -> None:
     given = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,
-        barnabas.Cluster(settings={"group.initial.rebalance.delay.ms": 0}) as cluster,
+        barnabas.Cluster(settings=_SETTINGS) as cluster,
     ):
         _fill(cluster, given.megabytes * 1_000_000 // len(_VALUE))
         took = _measure(cluster, Path(folder), given.rounds, standby=not given.cold)

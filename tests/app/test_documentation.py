@@ -146,6 +146,16 @@ def test_handlers_topics_and_types_are_in_the_document() -> None:
     assert set(document["components"]["schemas"]) == {"Sale", "Invoice", "Item", "Parcel"}
 
 
+def test_the_changelog_of_a_state_is_named() -> None:
+    app = barnabas.App()
+
+    @app.handler("items", group="shop", standby=True)
+    def add(item: str, cart: barnabas.State[Item]) -> None: ...
+
+    described = asyncapi_of(app, "1").get("operations", {})["add"]["description"]
+    assert "keeps cart for each key in shop.add.cart.changelog, with standby copies" in described
+
+
 def test_types_of_all_kinds_have_a_schema() -> None:
     schemas = JsonTypes("#/components/schemas/")
     assert schemas.of(Order) == {"$ref": "#/components/schemas/Order"}

@@ -10,7 +10,7 @@ import pytest
 
 import barnabas
 from barnabas import App, Expires, State
-from barnabas.errors import StateLost
+from barnabas.errors import InvalidArgument, StateLost
 from tests.app.state.counting import KEYS, changelog, counting, fill, handle, totals
 from tests.support.wait import wait_until_async
 
@@ -86,6 +86,16 @@ def test_files_are_a_cache(servers: str, topic: str, tmp_path: Path, spoil: Any)
     asyncio.run(handle(app, servers, topic, 200))
     assert totals(servers, topic) == {f"k{key}": 20 for key in range(KEYS)}
     assert files(tmp_path) == found
+
+
+def test_a_folder_that_can_not_be_written_stops_the_handler(
+    servers: str, topic: str, tmp_path: Path
+) -> None:
+    fill(servers, topic, 100)
+    for each in range(4):
+        (tmp_path / changelog(topic) / f"{each}.0.sqlite").mkdir(parents=True)
+    with pytest.raises(InvalidArgument, match=r"can't be written.*state_directory"):
+        asyncio.run(handle(counting(servers, topic, tmp_path), servers, topic, 100))
 
 
 @both

@@ -172,6 +172,9 @@ def _told(handler: "Handler") -> dict[str, Any]:
         facts.append(f"dead letters in {handler.dead_letters}")
     else:
         facts.append(f"{handler.on_failure} after the last failure")
+    if handler.state is not None:
+        standby = ", with standby copies" if handler.standby else ""
+        facts.append(f"keeps {handler.state.name} for each key in {handler.changelog}{standby}")
     facts.append("exactly once" if handler.exactly_once else "at least once")
     described = "\n\n".join(each for each in (rest.strip(), "; ".join(facts) + ".") if each)
     return {"summary": summary or handler.name, "description": described}

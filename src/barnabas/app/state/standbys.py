@@ -92,7 +92,7 @@ class Standbys:
             try:
                 await self._step()
                 self._has_failed = False
-            except (BarnabasError, OSError) as error:
+            except BarnabasError as error:
                 if not self._has_failed:
                     _log.warning("%s: standby copies wait: %s", self._handler.name, error)
                 self._has_failed = True
@@ -135,7 +135,7 @@ class Standbys:
             async with self._slots:
                 await self._restoration.bring_up(one, extent)
             one.is_restored = True
-        except (BarnabasError, OSError) as error:
+        except BarnabasError as error:
             _log.warning(
                 "%s: standby copy of partition %d: %s", self._handler.name, one.partition, error
             )

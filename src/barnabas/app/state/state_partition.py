@@ -18,7 +18,9 @@ from typing import Any
 
 from barnabas.app.state.changelog import ChangelogRows, StateRow
 from barnabas.app.state.local_store import LocalStore, delete_file, is_one_of, open_store
-from barnabas.errors import BarnabasError
+from barnabas.errors import BarnabasError, InvalidArgument
+
+_NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 
 
 class LocalStateDamaged(BarnabasError):  # noqa: N818 - it never leaves the application
@@ -61,9 +63,22 @@ class StatePartition:
 
     def _open(self) -> None:
         with self._lock:
-            self._store = open_store(self._folder, self.partition)
-            if self._expires:
-                self._store.index_times()
+            try:
+                self._store = open_store(self._folder, self.partition)
+                if self._expires:
+                    self._store.index_times()
+            except (sqlite3.Error, OSError) as error:
+                self._close_store()
+                raise self._unopened(error) from error
+
+    def _unopened(self, error: Exception) -> BarnabasError:
+        """A full disk is waited for; where nothing can be written, a person has to decide."""
+        what = f"the local state of partition {self.partition} in {self._folder}"
+        if isinstance(error, sqlite3.Error) and not is_one_of(error, *_NOT_WRITABLE):
+            return LocalStateDamaged(f"{what}: {error}")
+        return InvalidArgument(
+            f"{what} can't be written: {error}; give App a state_directory that can be"
+        )
 
     # -- one round of records ------------------------------------------------------------------
 
@@ -156,6 +171,9 @@ class StatePartition:
 
     def _close(self) -> None:
         with self._lock:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+            self._close_store()
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
