@@ -142,6 +142,10 @@ class TestRun:
         decode = self._app.values.decoder(kind, "kind")
         return [decode(each.value) for each in self.records(topic)]
 
+    def state(self, handler: str, key: str | bytes) -> Any:
+        """The value that a handler keeps for a key; None if there is none."""
+        return self._wait(self._app.read_state(handler, key))
+
     def dead_letters(self, topic: str) -> list[Letter]:
         """The dead letters of a topic."""
         found = []

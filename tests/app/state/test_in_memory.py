@@ -49,7 +49,10 @@ def test_each_key_has_a_value(exactly_once: bool) -> None:
         written = [(each.key, each.value) for each in run.records(TOPIC)]
         assert written[0] == (b"ada", b'{"items":["apple"]}')
         assert written[2] == (b"ada", b'{"items":["apple","plum"]}')
+        assert run.state("add", "ada") == Cart(["apple", "plum"])
         run.send("items", "pay", key="ada")
+        assert run.state("add", "ada") is None
+        assert run.state("add", b"bob") == Cart(["pear"])
         assert run.records(TOPIC)[3].value is None
         run.send("items", "fig", key="ada")
         assert run.values("sizes", str)[-1] == "fig"
@@ -140,7 +143,9 @@ def test_values_expire(exactly_once: bool) -> None:
         run.advance("3d")
         run.send("n", 3, key="b")
         assert deleted() == []
+        assert run.state("keep", "a") == 1
         run.advance("1d")
+        assert run.state("keep", "a") is None
         assert deleted() == [b"a"]
         run.send("n", 4, key="a")
         run.send("n", 5, key="b")

@@ -6,10 +6,12 @@ has all changes that were committed before, whoever has the partition, and whate
 are: they only save reading.
 """
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 from barnabas.app.clock import Clock
-from barnabas.app.state.changelog import Changelog, StateRow
+from barnabas.app.state.changelog import Changelog, Extent, StateRow
 from barnabas.app.state.declaration import StateDeclaration
 from barnabas.app.state.state_partition import StatePartition
 
@@ -40,17 +42,20 @@ class StateReader:
         newest: StateRow | None = None
         extents = await self._changelog.extents(await self._changelog.partitions(), committed=True)
         for partition, extent in extents.items():
-            start = extent.first
-            row = None
-            copy = self._copies(partition)
-            if copy is not None and copy.store.topic_id == extent.topic_id:
-                start = max(start, copy.store.next_offset)
-                row = copy.committed(key)
+            start, row = self._copied(partition, extent, key)
             async for read in self._changelog.read(partition, start, extent.end):
                 row = next((each for each in reversed(read.rows) if each.key == key), row)
             if row is not None and (newest is None or row.written_ms >= newest.written_ms):
                 newest = row
         return self._live(newest)
+
+    def _copied(self, partition: int, extent: Extent, key: bytes) -> tuple[int, StateRow | None]:
+        """What a copy has, and where the changelog goes on after it."""
+        copy = self._copies(partition)
+        if copy is not None and copy.store.topic_id == extent.topic_id:
+            with suppress(sqlite3.DatabaseError):  # its owner will find out
+                return max(extent.first, copy.store.next_offset), copy.store.get(key)
+        return extent.first, None
 
     async def rows(self) -> AsyncIterator[StateRow]:
         """All keys that have a value; a partition is in memory at a time."""

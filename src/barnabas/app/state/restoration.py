@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from barnabas.app.clock import Clock
 from barnabas.app.handler import Handler
-from barnabas.app.state.changelog import Changelog, Extent
+from barnabas.app.state.changelog import Changelog, ChangelogRows, Extent
 from barnabas.app.state.state_partition import LocalStateDamaged, StatePartition
 from barnabas.errors import CorruptRecords, DataLost, StateLost
 from barnabas.quantities import counted
@@ -20,6 +20,7 @@ _log = logging.getLogger("barnabas.app")
 _TELL_S = 5.0
 _MAX_AGE_MS = 12 * 3600 * 1000
 """Half of the time that a changelog keeps what deletes a key: an older file may have missed it."""
+_CONFIRM_MS = 3600 * 1000
 
 
 class Restoration:
@@ -65,10 +66,13 @@ class Restoration:
         if not one.is_open:
             await one.open()
         start = self._start(one, extent)
+        now_ms = self._clock.time_ms()
         if start >= extent.end:
+            if now_ms - one.store.complete_ms > _CONFIRM_MS:
+                await one.apply(ChangelogRows((), start), now_ms)  # so that it does not get old
             return
         one.done, one.total = 0, extent.end - start
-        began_ms = told_ms = self._clock.time_ms()
+        began_ms = told_ms = now_ms
         try:
             async for rows in self.changelog.read(one.partition, start, extent.end):
                 await one.apply(rows, self._clock.time_ms())

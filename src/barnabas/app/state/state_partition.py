@@ -85,10 +85,8 @@ class StatePartition:
     def get(self, key: bytes) -> StateRow | None:
         """With the changes of this round."""
         changed = self._changes.get(key)
-        return self.committed(key) if changed is None else changed
-
-    def committed(self, key: bytes) -> StateRow | None:
-        """Without the changes of this round."""
+        if changed is not None:
+            return changed
         try:
             return self.store.get(key)
         except sqlite3.DatabaseError as error:
