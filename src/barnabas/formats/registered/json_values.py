@@ -64,7 +64,7 @@ def json_validator(schema: RegisteredSchema) -> Callable[[Any], None]:
         from referencing.jsonschema import DRAFT7
     except ImportError:
         raise InvalidArgument(
-            "JSON with a schema is checked with jsonschema: pip install jsonschema"
+            "JSON with a schema needs jsonschema: pip install 'barnabas[schemas]'"
         ) from None
     root = json.loads(schema.definition)
     others = {name: DRAFT7.create_resource(json.loads(text)) for name, text in schema.references}
