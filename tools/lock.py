@@ -9,6 +9,7 @@ environment for themselves.
 The base image of the container is pinned as well, by its digest (`tools/base_image.py`).
 """
 
+import argparse
 import subprocess
 import sys
 import tomllib
@@ -26,6 +27,8 @@ _OPTIONS += ["--quiet", "--no-header", "--no-annotate", "--no-emit-package", "ba
 
 
 def main() -> int:
+    how = argparse.RawDescriptionHelpFormatter
+    argparse.ArgumentParser("python -m tools.lock", None, __doc__, formatter_class=how).parse_args()
     uv = Path(sys.executable).parent / "uv"
     _compile(uv, "uv", ["-"], stdin="uv\n")
     _compile(uv, "dev", ["pyproject.toml", "--extra", "dev"])
