@@ -65,6 +65,7 @@ _METADATA_SNAPSHOTS = 0.2
 _SNAPSHOT_RECORDS = 15
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
+_STEP_US = 50_000
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ class Run:
             client, list(self.cluster.machines), profile.replication_factor
         )
         self.faults = Faults(self.cluster, self.administrator, reduction.faults)
+        self._faults_until_us = 0
         self._releases: Releases | None = None
         if self._has("mixed releases", _MIXED_RELEASES):
             self._releases = Releases(self.cluster)
@@ -218,11 +220,17 @@ class Run:
         faulty_ms = self.profile.faulty_ms
         if self._long_cuts is not None:
             faulty_ms = max(faulty_ms, self._long_cuts.begin(self._places("t")))
-        self.simulator.run_until(self.simulator.now_us + faulty_ms * 1000)
+        self._faults_until_us = self.simulator.now_us + faulty_ms * 1000
+        while self.simulator.now_us < self._faults_until_us:
+            self.simulator.run_until(min(self._faults_until_us, self.simulator.now_us + _STEP_US))
         self.faults.end()
         if self._releases is not None:
             self._releases.end()
         self._judge()
+
+    def end_faults_within(self, us: int) -> None:
+        """Call this while there are faults."""
+        self._faults_until_us = min(self._faults_until_us, self.simulator.now_us + us)
 
     def _wait(self, client: Client, within_us: int, what: str) -> None:
         self.simulator.run_until_true(lambda: client.is_done, within_us, what)
