@@ -22,6 +22,7 @@ PARTS = (
     "long cuts",
     "mixed releases",
     "metadata snapshots",
+    "partial recovery",
     "members",
     "committers",
     "further producers",

@@ -11,6 +11,7 @@ from barnabas.sim.cluster import Cluster, overheard
 from barnabas.sim.faults.faults import Faults
 from barnabas.sim.faults.long_cuts import LongCuts
 from barnabas.sim.faults.releases import Releases
+from barnabas.sim.partial_recovery import PartialRecovery
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.reduction import Reduction
@@ -60,6 +61,8 @@ _LONG_CUTS = 0.1
 """The share in which a cut lasts longer than sessions, leases and timeouts."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
+_PARTIAL_RECOVERIES = 0.15
+"""The share in which a majority has to make progress before the others are there again."""
 _METADATA_SNAPSHOTS = 0.2
 """The share in which metadata is stored in snapshots, and removed from the log, all the time."""
 _SNAPSHOT_RECORDS = 15
@@ -226,6 +229,7 @@ class Run:
         self.faults.end()
         if self._releases is not None:
             self._releases.end()
+        self._recover_partially()
         self._judge()
 
     def end_faults_within(self, us: int) -> None:
@@ -364,6 +368,12 @@ class Run:
             self._groups.append(_GROUP)
 
     # -- the end -----------------------------------------------------------------------------------
+
+    def _recover_partially(self) -> None:
+        """Not where nodes are upgraded or voters change: who makes a majority is open there."""
+        is_settled = self._releases is None and not self.cluster.changes_voters
+        if self._has("partial recovery", _PARTIAL_RECOVERIES) and is_settled:
+            PartialRecovery(self.cluster, self._places("t")).check()
 
     def _judge(self) -> None:
         for client in self.cluster.clients:

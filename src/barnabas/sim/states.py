@@ -45,6 +45,7 @@ _FREQUENT = (
     "transaction: PREPARE_ABORT",
     "transaction: COMPLETE_ABORT",
     "partitions added",
+    "recovery: of a majority",
     "reassignment: to more replicas",
     "reassignment: to fewer replicas",
     "setting changed: min.insync.replicas",
