@@ -77,12 +77,12 @@ class _Tally:
 
     def fail(self, seed: int, failed: Future) -> None:
         splits, failure, _ = failed
-        chosen = f" --emphasis {self.emphasis}" if self.emphasis else ""
-        chosen += f" --splits {written(splits)}" if splits else ""
-        command = f"--seed {seed}{chosen}"
+        chosen = f"SEED={seed}"
+        chosen += f" EMPHASIS={self.emphasis}" if self.emphasis else ""
+        chosen += f" SPLITS={written(splits)}" if splits else ""
         print(f"seed {seed} fails: {failure}\n")
-        print(f"  python -m barnabas.sim {command}\n\nshows it again")
-        self.failures.append(f"{command}: {failure}")
+        print(f"  make sim {chosen}\n\nshows it again")
+        self.failures.append(f"{chosen}: {failure}")
         self.failing = (seed, splits)
 
     @property
