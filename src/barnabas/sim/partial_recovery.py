@@ -1,9 +1,10 @@
 """Whether the cluster makes progress when only a majority has recovered.
 
 When the faults have ended, one node stays cut off from the others, or two of five voters: often one
-that leads, and often the controller. Clients may still reach it. Within a limit, the others must
-elect a controller, every partition with an electable replica among them must have a leader there,
-and every partition with enough replicas among them must accept a record. Then the cut ends too.
+that leads, and often the controller. Clients may still reach it. Within a limit, the others must be
+in service under a controller, every partition with an electable replica among them must have a
+leader there, and every partition with enough replicas among them must accept a record. Then the cut
+ends too.
 """
 
 from barnabas.sim.checks.history import Place
@@ -29,6 +30,9 @@ class PartialRecovery:
         cluster, simulator = self._cluster, self._cluster.simulator
         if cluster.watch.guarantee.has_rot:
             return  # the only copy may be on a node that is cut off
+        if cluster.has_lost_votes:
+            # Else those that are cut off may be needed to let it vote again.
+            simulator.run_until_true(cluster.has_all_votes, _LIMIT_US, "every voter is back")
         self._away = {machine.node_id for machine in self._draw()}
         away = [machine.host for machine in self._machines(away=True)]
         others = [machine.host for machine in self._machines(away=False)]
@@ -78,10 +82,14 @@ class PartialRecovery:
         ]
 
     def _is_led(self) -> bool:
-        """Among those that have recovered: by a controller, and in each partition that can be."""
+        """Those that have recovered are in service, under a controller, and lead what they can."""
         guarantee = self._cluster.watch.guarantee
         nodes = [node for node in self._cluster.nodes() if node.node_id not in self._away]
-        if not any(node.quorum.is_leader for node in nodes):
+        controller = next((node for node in nodes if node.quorum.is_leader), None)
+        if controller is None or len(nodes) < len(self._machines(away=False)):
+            return False
+        brokers = controller.image.brokers
+        if any(node.node_id not in brokers or brokers[node.node_id].fenced for node in nodes):
             return False
         electable = {
             key
