@@ -6,7 +6,6 @@ read from `BrokerConfig` when they are needed: it holds new dataclasses after ea
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, TypeVar
 
 from barnabas.metadata.config_values import ConfigValue
@@ -21,8 +20,7 @@ def _setting(name: str, *, shown: bool = True) -> Any:
     return field(metadata={_NAME: name}, repr=shown)
 
 
-@cache
-def setting_names(kind: type[Any]) -> Mapping[str, str]:
+def setting_names(kind: type[Any]) -> dict[str, str]:
     """The name of the setting behind each field."""
     return {each.name: each.metadata[_NAME] for each in fields(kind)}
 
