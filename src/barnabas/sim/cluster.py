@@ -145,11 +145,17 @@ class Cluster:
         return node_id in voters and len(voters) >= 3
 
     def has_all_votes(self) -> bool:
-        """Whether every voter runs, with the directory by which the others know it."""
+        """Whether every configured voter runs, with the directory by which the others know it.
+
+        One whose disk was lost is removed first, and added a little later.
+        """
         nodes = list(self.nodes())
         newest = max(nodes, key=lambda node: node.quorum.end_offset, default=None)
+        if newest is None:
+            return False
+        voters = newest.quorum.voters.keys
         running = {node.quorum.me for node in nodes}
-        return newest is not None and running.issuperset(newest.quorum.voters.keys)
+        return running.issuperset(voters) and len(voters) >= self.profile.voters
 
     def is_whole(self) -> bool:
         """Every node is in service, and every partition has all of its replicas in sync.
