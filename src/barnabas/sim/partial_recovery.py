@@ -13,7 +13,8 @@ from barnabas.sim.cluster import Cluster
 from barnabas.sim.machine.machine import Machine
 from barnabas.sim.workloads.producer import Producer
 
-_LIMIT_US = 20_000_000
+_LIMIT_US = 40_000_000
+"""As for a whole recovery: packets may take 200 ms, and clients ask those that are cut off first."""
 
 
 class PartialRecovery:
