@@ -14,7 +14,7 @@ from barnabas.sim.machine.machine import Machine
 from barnabas.sim.workloads.producer import Producer
 
 _LIMIT_US = 40_000_000
-"""As for a whole recovery: packets may take 200 ms, and clients ask those that are cut off first."""
+"""As for a whole recovery: packets may take 200 ms, and clients may ask a node that is cut off."""
 
 
 class PartialRecovery:
