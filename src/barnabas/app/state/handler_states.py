@@ -124,8 +124,8 @@ class HandlerStates:
         if not one.is_current:
             extent = await self._restoration.extent(partition)
             one.is_current = (extent.topic_id, extent.end) == (
-                one.store.topic_id,
-                one.store.next_offset,
+                one.store.place.topic_id,
+                one.store.place.next_offset,
             )
             if not one.is_current:
                 self._begin(one)

@@ -115,8 +115,10 @@ class StatePartition:
         rows, count = list(self._changes.values()), len(offsets)
         self.discard()
         # Not so if a worker that was removed from the group has written as well.
-        is_next = min(offsets) == self.store.next_offset and max(offsets) - min(offsets) < count
-        if min(offsets) < self.store.next_offset or (alone and not is_next):
+        is_next = (
+            min(offsets) == self.store.place.next_offset and max(offsets) - min(offsets) < count
+        )
+        if min(offsets) < self.store.place.next_offset or (alone and not is_next):
             self.is_current = False  # in the first case the changelog was created again
             return
         await self.apply(ChangelogRows(rows, max(offsets) + 1), now_ms)
@@ -128,14 +130,15 @@ class StatePartition:
 
     # -- the store -----------------------------------------------------------------------------
 
-    async def apply(self, rows: ChangelogRows, now_ms: int) -> None:
-        await self._in_thread(self._apply, rows, now_ms)
+    async def apply(self, rows: ChangelogRows, complete_ms: int | None = None) -> None:
+        """Store what follows; `complete_ms` is when there was no more, None if there is."""
+        await self._in_thread(self._apply, rows, complete_ms)
 
-    def _apply(self, rows: ChangelogRows, now_ms: int) -> None:
+    def _apply(self, rows: ChangelogRows, complete_ms: int | None) -> None:
         with self._lock:
             if self._store is not None:  # closed meanwhile
                 try:
-                    self._store.apply(rows.rows, rows.next_offset, now_ms)
+                    self._store.apply(rows.rows, rows.next_offset, complete_ms)
                 except sqlite3.DatabaseError as error:
                     raise self.damaged(error) from error
 
