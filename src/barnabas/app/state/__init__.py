@@ -4,6 +4,7 @@
 
 state            `State`: what a function gets
 declaration      what a handler declares: the type, the topic
+attempt_state    what one attempt gets, and has changed
 handler_states   the state of the partitions that a handler has
 state_partition  of one partition: restored, current, changed
 restoration      files are brought to where the changelog is

@@ -1,8 +1,8 @@
 """The state of all partitions that a handler has, as its runner uses it.
 
     admit       which records may be handled: those of partitions whose state is current
-    open        the state for one attempt
-    changed     what an attempt has changed, as a record for the changelog
+    attempt     the state for one attempt
+    change      what an attempt has changed was sent to the changelog
     expired     what is to be deleted, as records for the changelog
     keep, discard     the round was committed, or not
 
@@ -23,6 +23,7 @@ from barnabas.app.outgoing import Encoded
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Source
 from barnabas.app.runners.unread import put_back
+from barnabas.app.state.attempt_state import AttemptState
 from barnabas.app.state.changelog import Changelog, StateRow, deleted
 from barnabas.app.state.reader import StateReader
 from barnabas.app.state.restoration import Restoration, percent
@@ -64,7 +65,6 @@ class HandlerStates:
         self._patience = patience
         self._folder = folder
         self._partitions: dict[int, StatePartition] = {}
-        self._open: dict[tuple[int, bytes], StoredState[Any]] = {}
         self._failure: Exception | None = None
         self.unreadable: StateLost | None = None
         """A value of the changelog that is not of the declared type."""
@@ -186,8 +186,11 @@ class HandlerStates:
 
     # -- one record ----------------------------------------------------------------------------
 
-    def open(self, message: Message) -> dict[str, StoredState[Any]]:
-        """The state for one attempt, as an argument."""
+    def attempt(self, message: Message) -> AttemptState:
+        """The state for one attempt."""
+        return AttemptState(message, self._declared.name, self._topic, self._open)
+
+    def _open(self, message: Message) -> StoredState[Any]:
         key, partition = message.key, message.partition
         if key is None:
             raise GiveUp("the record has no key, and the state of a handler is kept by key")
@@ -195,9 +198,7 @@ class HandlerStates:
             row = self._partitions[partition].get(key)
         except BarnabasError as error:
             raise SinkFailed(error) from error
-        state = self._declared.open(key, row, self._clock.time_ms(), self._on_unreadable)
-        self._open[partition, key] = state
-        return {self._declared.name: state}
+        return self._declared.open(key, row, self._clock.time_ms(), self._on_unreadable)
 
     def _on_unreadable(self, key: bytes, error: Exception) -> None:
         """The function gets the error, and may catch it; the handler stops nevertheless."""
@@ -207,15 +208,6 @@ class HandlerStates:
             "old values too, such as with defaults for new fields. "
             f"{self._handler.changelog_names.remedy}"
         )
-
-    def changed(self, message: Message) -> Encoded | None:
-        """What the attempt that has succeeded has changed, to be sent to the changelog."""
-        assert message.key is not None
-        state = self._open.pop((message.partition, message.key), None)
-        if state is None or state.change is None:
-            return None
-        (value,) = state.change
-        return Encoded(self._topic, value, message.key, (), message.partition)
 
     def change(self, written: Encoded, receipt: Any) -> None:
         """It was sent."""
@@ -269,7 +261,6 @@ class HandlerStates:
 
     def discard(self, partitions: set[int]) -> None:
         """The round was not committed: what the changelog has is looked up again."""
-        self._open.clear()
         for each in partitions & self._partitions.keys():
             self._partitions[each].discard()
             self._partitions[each].is_current = False
