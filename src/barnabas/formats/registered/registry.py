@@ -1,6 +1,7 @@
 """A registry as clients use it."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -109,18 +110,25 @@ class Registry:
         raise SchemaNotLoadedError(lambda: self.load(number))
 
     def load(self, number: int) -> None:
-        """Ask for a schema, and remember it. Blocks. Raises `RegistryUnreachable`."""
+        """Ask for a schema, and remember it. Blocks. Raises `RegistryUnreachable`.
+
+        A schema that is missing or denied is remembered too: others may be asked for, so only what
+        was written with this one can't be read.
+        """
         with self._lock:
             if number in self._schemas:
                 return
             try:
                 self._schemas[number] = self._asked(number)
             except RegistryAnswerError as error:
-                if error.code not in _NOT_FOUND:
+                if not error.is_of_request:
                     raise
+                said = f"does not give schema {number}: {error}"
+                if error.code in _NOT_FOUND:
+                    said = f"has no schema {number}"
                 if len(self._unknown) >= _MAX_UNKNOWN:
                     self._unknown.clear()
-                self._unknown[number] = f"the registry at {self.url} has no schema {number}"
+                self._unknown[number] = f"the registry at {self.url} {said}"
 
     def _asked(self, number: int) -> RegisteredSchema:
         answer = self._get("schemas", "ids", str(number))
@@ -200,7 +208,10 @@ class Registry:
             if name in found:
                 continue
             if len(found) >= _MAX_REFERENCES:
-                raise BarnabasError(f"a schema refers to more than {_MAX_REFERENCES} others")
+                raise RegistryAnswerError(
+                    HTTPStatus.UNPROCESSABLE_ENTITY,
+                    f"a schema refers to more than {_MAX_REFERENCES} others",
+                )
             path = ("subjects", str(each["subject"]), "versions", str(each["version"]))
             inner = self._get(*path, **query)
             self._references(inner, found)
