@@ -18,12 +18,13 @@ from barnabas.app.outgoing import Encoded
 from barnabas.app.ports import Sink
 from barnabas.app.state.attempt_state import AttemptState
 from barnabas.app.state.handler_states import CONFIRMED_BYTES, HandlerStates
-from barnabas.app.undelivered import SinkFailed, is_of_record
+from barnabas.app.undelivered import SinkFailed, delivered, is_of_record
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.errors import (
     BarnabasError,
     GiveUp,
     HandlerFailed,
+    NotAuthorized,
     RetryAfter,
     UndecodableRecord,
     UnknownTopic,
@@ -117,20 +118,26 @@ class Attempts:
         if not self._handler.exactly_once:
             await confirmed(sent)
         if self.states is not None and state is not None and state.change is not None:
-            sent += await self._send_change(self.states, state.change)
+            sent += await self._send_change(self.states, message, state.change)
         return sent
 
-    async def _send_change(self, states: HandlerStates, changed: Encoded) -> list[SentResult]:
+    async def _send_change(
+        self, states: HandlerStates, message: Message, changed: Encoded
+    ) -> list[SentResult]:
         """Send what the handler has changed in its state, after its results.
 
         It is part of the transaction, or is stored before the offset is committed.
         """
+        is_large = len(changed.value or b"") > CONFIRMED_BYTES
+        is_waited_for = is_large or states.refused.is_suspect(message)
         try:
             sent = await self.send([changed])
+            if is_waited_for and not self._handler.exactly_once:
+                await confirmed(sent)
         except UnknownTopic as error:
             raise SinkFailed(states.deleted()) from error
-        if not self._handler.exactly_once and len(changed.value or b"") > CONFIRMED_BYTES:
-            await confirmed(sent)
+        except NotAuthorized as error:  # it is the same for all records
+            raise SinkFailed(error) from error
         states.change(changed, sent[0].receipt)
         return sent
 
@@ -335,15 +342,10 @@ class Attempts:
 
 async def confirmed(sent: Iterable[SentResult]) -> None:
     """Wait until all are delivered; raises if one is not."""
-    failures: list[BarnabasError] = []
-    for each in sent:
-        try:
-            await each.receipt
-        except BarnabasError as error:
-            failures.append(error)
-    if failures:
-        failures.sort(key=is_of_record)  # that of the producer counts more
-        raise _classified(failures[0]) from failures[0]
+    try:
+        await delivered(each.receipt for each in sent)
+    except BarnabasError as error:
+        raise _classified(error) from error
 
 
 def _classified(error: BarnabasError) -> Exception:

@@ -26,18 +26,19 @@ from barnabas.app.runners.unread import put_back
 from barnabas.app.state.attempt_state import AttemptState
 from barnabas.app.state.changelog import Changelog, StateRow, deleted
 from barnabas.app.state.reader import StateReader
+from barnabas.app.state.refused_changes import RefusedChanges
 from barnabas.app.state.restoration import Restoration, percent
 from barnabas.app.state.standbys import Standbys
 from barnabas.app.state.state import StoredState
 from barnabas.app.state.state_partition import StatePartition
-from barnabas.app.undelivered import SinkFailed
+from barnabas.app.undelivered import SinkFailed, worst_of
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import BarnabasError, GiveUp, StateLost, UnknownTopic
 from barnabas.records.message import Message
 
 _EXPIRED = 1000  # of a partition, in one round
 CONFIRMED_BYTES = 256 * 1024
-"""A larger change is waited for, since the topic may refuse it."""
+"""A larger change is waited for at once, since the topic may refuse it."""
 
 
 class HandlerStates:
@@ -68,6 +69,7 @@ class HandlerStates:
         self._failure: Exception | None = None
         self.unreadable: StateLost | None = None
         """A value of the changelog that is not of the declared type."""
+        self.refused = RefusedChanges()
 
     # -- partitions ----------------------------------------------------------------------------
 
@@ -106,7 +108,9 @@ class HandlerStates:
 
     async def release(self, partitions: Iterable[int]) -> None:
         """Others have these now."""
-        for each in partitions:
+        gone = list(partitions)
+        self.refused.drop(gone)
+        for each in gone:
             one = self._partitions.pop(each, None)
             if one is not None:
                 await one.close()
@@ -249,15 +253,25 @@ class HandlerStates:
     # -- one round -----------------------------------------------------------------------------
 
     async def keep(self) -> None:
-        """The round was committed, or is about to be: the changelog has all of its changes."""
-        try:
-            for each in self._partitions.values():
-                was_current = each.is_current
+        """The round was committed, or is about to be: the changelog has all of its changes.
+
+        Raises if it has not, once it is known of each of them.
+        """
+        failures: list[BarnabasError] = []
+        for each in self._partitions.values():
+            was_current = each.is_current
+            try:
                 await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
-                if was_current and not each.is_current:
-                    self._begin(each)  # somebody else has written, or created the topic again
-        except UnknownTopic as error:
-            raise self.deleted() from error
+            except BarnabasError as error:
+                failures.append(error)
+                continue
+            if was_current and not each.is_current:
+                self._begin(each)  # somebody else has written, or created the topic again
+        if failures:
+            failure = worst_of(failures)
+            if isinstance(failure, UnknownTopic):
+                raise self.deleted() from failure
+            raise failure
 
     def discard(self, partitions: set[int]) -> None:
         """The round was not committed: what the changelog has is looked up again."""

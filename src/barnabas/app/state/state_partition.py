@@ -18,6 +18,7 @@ from typing import Any
 
 from barnabas.app.state.changelog import ChangelogRows, StateRow
 from barnabas.app.state.local_store import LocalStore, delete_file, is_one_of, open_store
+from barnabas.app.undelivered import delivered
 from barnabas.errors import BarnabasError, InvalidArgument
 
 _NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
@@ -111,7 +112,7 @@ class StatePartition:
         """
         if not self._receipts or self._store is None:
             return
-        offsets = [(await each).offset for each in self._receipts]
+        offsets = [each.offset for each in await delivered(self._receipts)]
         rows, count = list(self._changes.values()), len(offsets)
         self.discard()
         # Not so if a worker that was removed from the group has written as well.
