@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS place (
 """
 
 
-class Place(NamedTuple):
+class StorePlace(NamedTuple):
     """Which changelog a file is of, and how much of it the file has."""
 
     topic_id: bytes = b""
@@ -49,7 +49,7 @@ class LocalStore:
         found = connection.execute(
             "SELECT topic_id, next_offset, begun_ms, complete_ms FROM place"
         ).fetchone()
-        self.place = Place() if found is None else Place(*found)
+        self.place = StorePlace() if found is None else StorePlace(*found)
 
     def get(self, key: bytes) -> StateRow | None:
         found = self._connection.execute(
@@ -82,11 +82,11 @@ class LocalStore:
         """Begin again, at the beginning of a changelog."""
         with self._connection as connection:
             connection.execute("DELETE FROM state")
-            place = Place(topic_id, begun_ms=now_ms)
+            place = StorePlace(topic_id, begun_ms=now_ms)
             self._store_place(place)
         self.place = place
 
-    def _store_place(self, place: Place) -> None:
+    def _store_place(self, place: StorePlace) -> None:
         self._connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", place)
 
     def rows(self) -> Iterator[StateRow]:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from barnabas.app.clock import Clock
 from barnabas.app.handler import Handler
 from barnabas.app.state.changelog import Changelog, ChangelogRows, Extent
-from barnabas.app.state.local_store import Place
+from barnabas.app.state.local_store import StorePlace
 from barnabas.app.state.state_partition import LocalStateDamaged, StatePartition
 from barnabas.errors import CorruptRecords, DataLost, StateLost
 from barnabas.quantities import counted
@@ -142,7 +142,7 @@ class Restoration:
         )
 
 
-def _too_old(place: Place, now_ms: int) -> str | None:
+def _too_old(place: StorePlace, now_ms: int) -> str | None:
     """Why the file may have missed deletions; None if it has not."""
     if place.complete_ms:
         return "it is too old" if now_ms - place.complete_ms > _MAX_AGE_MS else None
