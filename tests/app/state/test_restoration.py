@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from barnabas import App, State
 from barnabas.app.handler import Handler
 from barnabas.app.memory_topics import MemoryTopics, TestClock
 from barnabas.app.state.changelog import ChangelogRows, Extent, StateRow
-from barnabas.app.state.local_store import LocalStore, open_store
+from barnabas.app.state.local_store import LocalStore, StorePlace, open_store
 from barnabas.app.state.memory_changelog import MemoryChangelog
 from barnabas.app.state.restoration import Restoration
 from barnabas.app.state.state_partition import StatePartition
@@ -210,4 +211,19 @@ def test_what_could_not_be_committed_is_read_again(tmp_path: Path) -> None:
     store.close()
     again = open_store(tmp_path, 0)
     assert again.place == (b"one", 1, 5, 6)
+    again.close()
+
+
+def test_a_file_of_an_earlier_format_is_made_again(tmp_path: Path) -> None:
+    """It does not say whether it is complete."""
+    store = open_store(tmp_path, 0)
+    store.clear(b"one", 5)
+    store.apply([StateRow(b"a", b"1", 5)], 1, 6)
+    store.close()
+    with closing(sqlite3.connect(str(store.path))) as connection:
+        connection.execute("PRAGMA user_version = 1")
+    again = open_store(tmp_path, 0)
+    assert again.path == store.path
+    assert again.place == StorePlace()
+    assert again.get(b"a") is None
     again.close()
