@@ -31,10 +31,13 @@ def plain(value: Any) -> Any:
 
 
 def _avro(schema: RegisteredSchema) -> Read:
-    parsed = avro_schema(schema).parsed
+    known = avro_schema(schema)
+    parsed, check = known.parsed, known.check
     import fastavro
 
     def read(data: bytes) -> Any:
+        if check is not None:
+            check(data, HEADER)
         buffer = BytesIO(data)
         buffer.seek(HEADER)
         try:
