@@ -141,6 +141,14 @@ def test_all_types_are_walked_through() -> None:
     assert found["next"]["next"] is None
 
 
+def test_data_that_takes_long_to_check_has_a_limit_where_others_wait() -> None:
+    """In the console, which reads many records of others in turn."""
+    limited = reader_of(registered(TREE), 1_000)
+    assert limited(header(1) + b"\0") == {"inner": []}
+    with pytest.raises(ValueError, match="at most 1000 bytes are read here"):
+        limited(header(1) + b"\x80\x10" + bytes(1_024 + 1))
+
+
 def test_most_schemas_need_no_look_at_the_data() -> None:
     inner = record("Line", [{"name": "item", "type": "string"}, {"name": "note", "type": "null"}])
     lines = {"name": "lines", "type": {"type": "array", "items": inner}}
