@@ -66,7 +66,7 @@ def test_a_comparison_ends(make: Callable[[Any], Any], chain: Callable[[str], An
     """What is found has a path of its own for each way to it."""
     other = "int" if make is avro else "integer"
     with pytest.raises(InvalidSchemaError, match="takes more than"):
-        findings(make(chain(other)), make(chain("string")), CheckTime(0.1))
+        findings(make(chain(other)), make(chain("string")), CheckTime(thread_time, 0.1))
 
 
 def test_branches_in_branches_end() -> None:
@@ -78,7 +78,7 @@ def test_branches_in_branches_end() -> None:
 
     read, written = nested(2, "null"), {"allOf": [nested(2, "string")] * 4}
     with pytest.raises(InvalidSchemaError, match="takes more than"):
-        findings(json_schema(read), json_schema(written), CheckTime(0.1))
+        findings(json_schema(read), json_schema(written), CheckTime(thread_time, 0.1))
 
 
 def test_a_default_is_tried_once_for_each_type() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from time import thread_time
 
 from barnabas.registry.model.checks import Resolve, UnusableSchemaError
 from barnabas.registry.model.contents import Reference, SchemaContent
@@ -55,7 +56,7 @@ class ParsedChecks:
         wanted = Compatibility(level)
         if wanted is Compatibility.NONE:
             return []
-        time = CheckTime()
+        time = CheckTime(thread_time)
         versions = []
         with _bounded():
             new = self._parse(content, resolve, strict=True)

@@ -46,7 +46,7 @@ def findings(
 ) -> list[Incompatibility]:
     """Why `reader` can't read what was written with `writer`; empty if it can.
 
-    Raises InvalidSchemaError if that takes too long.
+    Raises InvalidSchemaError if that takes longer than `time` allows.
     """
     time = time or CheckTime()
     if isinstance(reader, ParsedAvro) and isinstance(writer, ParsedAvro):
@@ -69,7 +69,8 @@ def check(
     """Findings that forbid `new` as the next version; empty if it may follow.
 
     `earlier` are the versions of the subject, oldest first, with their numbers if they have any.
-    Findings of the latest version come first. Raises InvalidSchemaError if it takes too long.
+    Findings of the latest version come first. Raises InvalidSchemaError if it takes longer
+    than `time` allows.
     """
     compared = earlier if level.is_transitive else earlier[-1:]
     found: list[Incompatibility] = []
