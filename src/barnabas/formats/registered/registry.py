@@ -184,13 +184,14 @@ class Registry:
 
     def _registered(self, number: int, answer: JsonObject) -> RegisteredSchema:
         references: dict[str, str] = {}
-        self._references(answer, references)
+        self._references(answer, references, set())
         return RegisteredSchema(
             number, _kind(answer), str(answer["schema"]), tuple(references.items())
         )
 
-    def _references(self, answer: JsonObject, found: dict[str, str]) -> None:
-        """Those that a reference has come before it."""
+    def _references(self, answer: JsonObject, found: dict[str, str], asked: set[str]) -> None:
+        """Those that a reference has come before it. A reference to the latest version may have
+        become a circle since."""
         query = {"format": "serialized"} if _kind(answer) == "PROTOBUF" else {}
         listed = answer.get("references") or []
         for each in listed if isinstance(listed, list) else []:
@@ -199,11 +200,14 @@ class Registry:
             name = str(each["name"])
             if name in found:
                 continue
-            if len(found) >= _MAX_REFERENCES:
+            if name in asked:
+                raise BarnabasError(f"schemas refer to each other: {', '.join(sorted(asked))}")
+            if len(asked) >= _MAX_REFERENCES:
                 raise BarnabasError(f"a schema refers to more than {_MAX_REFERENCES} others")
+            asked.add(name)
             path = ("subjects", str(each["subject"]), "versions", str(each["version"]))
             inner = self._get(*path, **query)
-            self._references(inner, found)
+            self._references(inner, found, asked)
             found[name] = str(inner["schema"])
 
     def _get(self, *path: str, **query: str) -> JsonObject:
