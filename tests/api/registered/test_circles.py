@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from barnabas.console.schemas.registry import RegistryError, SchemaRegistry
-from barnabas.errors import BarnabasError
+from barnabas.errors import ValidationFailed
 from barnabas.formats import Registry
 
 _MOST = 10
@@ -24,11 +24,12 @@ class Circle:
         return {"schema": '"string"', "references": [reference]}
 
 
-def test_a_client_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_ends_and_only_the_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     circle, registry = Circle(), Registry("http://localhost:1")
     monkeypatch.setattr(registry.client, "call", lambda _method, *path: circle.answer(*path))
-    with pytest.raises(BarnabasError, match="refer to each other: a, b"):
-        registry.load(1)
+    registry.load(1)
+    with pytest.raises(ValidationFailed, match="refer to each other: a, b"):
+        registry.schema(1)
     assert circle.requests < _MOST
 
 

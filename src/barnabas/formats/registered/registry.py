@@ -26,6 +26,10 @@ class SubjectVersion(NamedTuple):
     schema: RegisteredSchema
 
 
+class ReferencesError(BarnabasError):
+    """A schema refers to too many others, or to itself."""
+
+
 class Forgets(Protocol):
     """What keeps ids of schemas."""
 
@@ -118,9 +122,14 @@ class Registry:
             except RegistryAnswerError as error:
                 if error.code not in _NOT_FOUND:
                     raise
-                if len(self._unknown) >= _MAX_UNKNOWN:
-                    self._unknown.clear()
-                self._unknown[number] = f"the registry at {self.url} has no schema {number}"
+                self._note_unknown(number, f"the registry at {self.url} has no schema {number}")
+            except ReferencesError as error:  # anyone may send records of it
+                self._note_unknown(number, f"schema {number} can't be used: {error}")
+
+    def _note_unknown(self, number: int, problem: str) -> None:
+        if len(self._unknown) >= _MAX_UNKNOWN:
+            self._unknown.clear()
+        self._unknown[number] = problem
 
     def _asked(self, number: int) -> RegisteredSchema:
         answer = self._get("schemas", "ids", str(number))
@@ -201,9 +210,9 @@ class Registry:
             if name in found:
                 continue
             if name in asked:
-                raise BarnabasError(f"schemas refer to each other: {', '.join(sorted(asked))}")
+                raise ReferencesError(f"schemas refer to each other: {', '.join(sorted(asked))}")
             if len(asked) >= _MAX_REFERENCES:
-                raise BarnabasError(f"a schema refers to more than {_MAX_REFERENCES} others")
+                raise ReferencesError(f"a schema refers to more than {_MAX_REFERENCES} others")
             asked.add(name)
             path = ("subjects", str(each["subject"]), "versions", str(each["version"]))
             inner = self._get(*path, **query)
