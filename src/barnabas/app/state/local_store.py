@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from barnabas.app.state.changelog import StateRow
+from barnabas.app.state.folder import OWNER_ONLY
 
 _VERSION = 1
 _FILES = 1000
@@ -95,7 +96,7 @@ def open_store(folder: Path | None, partition: int) -> LocalStore:
     """The file of a partition that no other process uses; one that is damaged is replaced."""
     if folder is None:
         return LocalStore(_connected(":memory:"), None)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
     for number in range(_FILES):
         path = folder / f"{partition}.{number}.sqlite"
         try:
