@@ -127,7 +127,7 @@ def test_the_deepest_data_fits_into_a_small_stack() -> None:
 def test_all_types_are_walked_through() -> None:
     """What comes after them is found at its place."""
     names = ("int", "long", "float", "double", "boolean", "string", "bytes", "null")
-    fields = [{"name": f"f_{each}", "type": each} for each in names]
+    fields: list[Any] = [{"name": f"f_{each}", "type": each} for each in names]
     fields += [
         {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["a", "b"]}},
         {"name": "bits", "type": {"type": "fixed", "name": "F", "size": 3}},
