@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.app.state.changelog import StateRow
+from barnabas.app.state.folder import OWNER_ONLY
 
 _VERSION = 2
 _FILES = 1000
@@ -119,7 +120,7 @@ def open_store(folder: Path | None, partition: int) -> LocalStore:
     """The file of a partition that no other process uses; one that is damaged is replaced."""
     if folder is None:
         return LocalStore(_connected(":memory:"), None)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
     for number in range(_FILES):
         path = folder / f"{partition}.{number}.sqlite"
         try:
