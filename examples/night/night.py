@@ -28,7 +28,7 @@ NODE_DOWN_S = 2.0
 CLOCK_S = 1_800
 """The clock is set to at most this much before or after the time."""
 SILENCE_S = 2.0
-"""Mails may pause for so long after a worker of theirs was killed."""
+"""Mails may pause for so long after a worker of theirs was killed, while there are payments."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Readers:
 
     def __init__(self, servers: str, security: dict[str, str], report: Report) -> None:
         self._report = report
-        self.mailed_at = time.monotonic()
+        self._busy_at = time.monotonic()
         self._consumer = barnabas.Consumer(
             servers, ["payments", "orders-dead", "mails"], security=security
         )
@@ -111,11 +111,19 @@ class Readers:
         for message in self._poll():
             if message.topic == "mails":
                 self._report.mails[message.value.decode()] += 1
-                self.mailed_at = time.monotonic()
+                self._busy_at = time.monotonic()
             elif message.topic == "payments":
                 self._report.payments[json.loads(message.value)["order"]] += 1
             else:
                 self._report.letters[json.loads(message.value)["id"]] += 1
+
+    @property
+    def silence_s(self) -> float:
+        """For how long mailers have had payments, and sent nothing. It is not theirs to mail what
+        billing has not committed: workers of it may have been killed too."""
+        if not self._report.payments.keys() - self._report.mails.keys():
+            self._busy_at = time.monotonic()
+        return time.monotonic() - self._busy_at
 
     def _poll(self) -> "list[barnabas.Message[bytes, bytes]]":
         """A plain consumer raises after half a minute without a leader, and can go on after it."""
@@ -234,10 +242,8 @@ def _silence_after_a_kill(
     report.kills["mailing worker"] += 1
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        before = readers.mailed_at
+        report.longest_silence_s = max(report.longest_silence_s, readers.silence_s)
         readers.read()
-        silence_s = max(readers.mailed_at, time.monotonic()) - before
-        report.longest_silence_s = max(report.longest_silence_s, silence_s)
 
 
 def cluster_is_hurt(cluster: barnabas.Cluster) -> bool:
