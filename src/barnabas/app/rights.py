@@ -54,6 +54,11 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
         yield topic(AclOperation.READ, handler.changelog, what)
         yield topic(AclOperation.WRITE, handler.changelog, what)
         yield created_topic(handler.changelog, what)
+    if handler.dead_letters is not None or handler.policy.topics or handler.state is not None:
+        for name in handler.topics:
+            what = f"settings of new topics of {who}"
+            right = topic(AclOperation.DESCRIBE_CONFIGS, name, what)
+            yield right._replace(is_optional=True)
     if handler.exactly_once:
         yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
     if handler.share:
