@@ -27,6 +27,7 @@ from examples.night.services import Services
 NODE_DOWN_S = 2.0
 CLOCK_S = 1_800
 """The clock is set to at most this much before or after the time."""
+MAILERS = ("mailing-1", "mailing-2")
 SILENCE_S = 2.0
 """Mails may pause for so long after a worker of theirs was killed, while there are payments."""
 
@@ -158,9 +159,7 @@ def kill_one(
         time.sleep(chance.uniform(0, NODE_DOWN_S))
         cluster.restart(node)
         return
-    pid = services.processes[
-        "billing" if "billing" in what else f"mailing-{chance.choice('12')}"
-    ].pid
+    pid = services.processes["billing" if "billing" in what else chance.choice(MAILERS)].pid
     if what == "billing worker":
         workers = children(pid)
         if not workers:
@@ -236,6 +235,8 @@ def _silence_after_a_kill(
 ) -> None:
     """The shop has recovered; a worker of the queue is killed while orders come in."""
     _read_until(readers, lambda: not cluster_is_hurt(cluster))
+    with barnabas.Admin(cluster.bootstrap_servers, security=cluster.security) as admin:
+        _read_until(readers, lambda: mailers(admin) == len(MAILERS))
     count = len(report.mails)
     _read_until(readers, lambda: len(report.mails) > count + 20)
     kill_one(cluster, services, "mailing worker", chance)
@@ -248,6 +249,15 @@ def _silence_after_a_kill(
 
 def cluster_is_hurt(cluster: barnabas.Cluster) -> bool:
     return set(cluster.running) != set(cluster.nodes)
+
+
+def mailers(admin: barnabas.Admin) -> int:
+    """How many workers the queue has that were given partitions: one was killed just now, maybe."""
+    try:
+        members = admin.describe_group("mailers").members
+    except BarnabasError:
+        return 0
+    return sum(bool(each.partitions) for each in members)
 
 
 LIMIT_S = 300.0
