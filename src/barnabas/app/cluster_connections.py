@@ -224,4 +224,3 @@ class ClusterConnections:
             await admin.create_topic(
                 name, partitions=1, replication_factor=copies, configs=configs, exist_ok=True
             )
-

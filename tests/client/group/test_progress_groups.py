@@ -18,7 +18,9 @@ def test_who_records_progress_is_known_by_its_name(group_id: str, said: str) -> 
     assert said in (purpose_of(group_id) or "")
 
 
-@pytest.mark.parametrize("group_id", ["billing", "replay", "mirror", "replays", "delayed", "retry", ""])
+@pytest.mark.parametrize(
+    "group_id", ["billing", "replay", "mirror", "replays", "delayed", "retry", ""]
+)
 def test_groups_of_consumers_have_no_such_purpose(group_id: str) -> None:
     assert purpose_of(group_id) is None
 

@@ -18,7 +18,7 @@ _LIMIT = "max.message.bytes"
 _INHERITED = ("min.insync.replicas", _LIMIT)
 """As safe as the topic, and with room for what it has room for."""
 HEADER_BYTES = 64 * 1024
-"""Room for the headers that are added to a record of the topic, which may be as large as allowed."""
+"""Room for the headers that are added to a record of the topic, however large it is."""
 
 
 async def ensure_companion(
