@@ -11,7 +11,7 @@ from pathlib import Path
 import barnabas
 from barnabas.__main__ import main  # noqa: F401 - the command line loads
 
-KERNELS = ("records/_kernel", "spark/decoding/_json_kernel")
+KERNELS = ("records/_kernel", "spark/decoding/_json_kernel", "formats/arrow/_avro_kernel")
 
 
 def find_kernel(name: str) -> Path | None:

@@ -1,0 +1,11 @@
+"""Batches of encoded values as Arrow columns, without a Python object for each record.
+
+registered_avro  Avro with the ids of registered schemas
+avro_decoder    a batch of values, which may be written with different schemas
+avro_columns    which columns the values of an Avro schema have
+avro_program    values of one schema into the columns of another, as a program
+avro_kernel     runs programs in C, where it was compiled
+avro_values     runs programs in Python, and says why a value can't be read
+kernel_columns  columns as the compiled kernels take and give them
+decoded         what is made of a batch
+"""
