@@ -6,6 +6,8 @@ avro_columns    which columns the values of an Avro schema have
 avro_program    values of one schema into the columns of another, as a program
 avro_kernel     runs programs in C, where it was compiled
 avro_values     runs programs in Python, and says why a value can't be read
+avro_encoder    columns as Avro values
+avro_schema     the schema of columns
 kernel_columns  columns as the compiled kernels take and give them
 decoded         what is made of a batch
 """

@@ -1,0 +1,223 @@
+"""Pipelines whose columns come from a schema registry."""
+
+import io
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import barnabas
+from barnabas.errors import InvalidArgument
+from barnabas.formats.registered.wire_format import header
+from barnabas.spark.pipelines import for_each_batch, from_table, from_topic, pipeline
+from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
+from barnabas.spark.pipelines.definition.sql_file import read_sql
+from barnabas.spark.pipelines.formats.registered import VARIABLE
+from barnabas.spark.testing import run_once
+from tests.registry.registry_process import RegistryProcess, registries
+
+ORDER = [{"name": "id", "type": "long"}, {"name": "amount", "type": "int"}]
+LATER = [  # `amount` has a wider type, `country` is new, `note` replaces nothing
+    {"name": "country", "type": "string", "default": "de"},
+    {"name": "amount", "type": "long"},
+    {"name": "id", "type": "long"},
+]
+
+
+@pytest.fixture(scope="module")
+def registry(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
+    with registries(tmp_path_factory.mktemp("registry"), bootstrap) as make:
+        yield make()
+
+
+class Orders:
+    """A topic, and what is written to it."""
+
+    def __init__(self, topic: str, registry: RegistryProcess, producer: barnabas.Producer) -> None:
+        self.topic = topic
+        self.url = registry.url
+        self._registry = registry
+        self._producer = producer
+
+    def register(self, fields: list[Any], subject: str | None = None) -> int:
+        schema = {"type": "record", "name": "Order", "fields": fields}
+        path = f"/subjects/{subject or self.topic + '-value'}/versions"
+        reply = self._registry.call("POST", path, {"schema": json.dumps(schema)})
+        assert reply.status == 200, reply
+        found: Any = reply.body
+        return int(found["id"])
+
+    def write(self, number: int, fields: list[Any], *rows: dict[str, Any]) -> None:
+        schema = fastavro.parse_schema({"type": "record", "name": "Order", "fields": fields})
+        for row in rows:
+            target = io.BytesIO()
+            fastavro.schemaless_writer(target, schema, row)
+            self.write_bytes(header(number) + target.getvalue())
+
+    def write_bytes(self, value: bytes | None, key: bytes | None = None) -> None:
+        self._producer.send(self.topic, value, key=key)
+        self._producer.flush()
+
+
+@pytest.fixture
+def orders(
+    make_topic: Callable[..., str], registry: RegistryProcess, producer: barnabas.Producer
+) -> Orders:
+    return Orders(make_topic(1), registry, producer)
+
+
+class Run:
+    """A pipeline that keeps what it has read, and its checkpoint."""
+
+    def __init__(self, spark: SparkSession, bootstrap: str, folder: Path) -> None:
+        self._spark, self._bootstrap, self._folder = spark, bootstrap, folder
+
+    def rows(self, defined: Pipeline) -> None:
+        run_once(
+            defined, bootstrap_servers=self._bootstrap, checkpoints=self._folder, spark=self._spark
+        )
+
+
+@pytest.fixture
+def run(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Run:
+    return Run(spark, bootstrap, tmp_path)
+
+
+def collecting(name: str, found: list[Any], **arguments: Any) -> Pipeline:
+    """A pipeline that appends its rows, as dicts without the record, to a list."""
+
+    def collect(rows: DataFrame, _: int) -> None:
+        found.extend(each.asDict(recursive=True) for each in rows.collect())
+
+    @pipeline(name=name, sources={"orders": from_topic(**arguments)}, sink=for_each_batch(collect))
+    def collected(orders: DataFrame) -> DataFrame:
+        return orders.drop("record")
+
+    return collected
+
+
+def test_versions_dead_letters_and_new_fields(
+    orders: Orders, run: Run, make_topic: Callable[..., str], bootstrap: str
+) -> None:
+    letters = make_topic(1)
+    name = f"orders-{secrets.token_hex(4)}"
+    arguments = {
+        "topic": orders.topic,
+        "schema": "registry",
+        "registry": orders.url,
+        "dead_letters": letters,
+    }
+    found: list[Any] = []
+    first = orders.register(ORDER)
+    orders.write(first, ORDER, {"id": 1, "amount": 10})
+    run.rows(collecting(name, found, **arguments))
+    assert found == [{"id": 1, "amount": 10}]
+
+    # The pipeline keeps its columns; what they can't hold and what has no schema is a dead letter.
+    second = orders.register([ORDER[0], ORDER[1], LATER[0]])
+    with_country = [ORDER[0], ORDER[1], LATER[0]]
+    orders.write(second, with_country, {"id": 2, "amount": 20, "country": "fr"})
+    orders.write_bytes(header(987_654) + b"\2\2")
+    orders.write_bytes(b"no Avro")
+    orders.write_bytes(header(first) + b"\2")
+    found.clear()
+    run.rows(collecting(name, found, **arguments))
+    assert found == [{"id": 2, "amount": 20}]
+    with barnabas.Consumer(bootstrap, letters) as consumer:
+        read = [consumer.poll(timeout_s=60) for _ in range(3)]
+    reasons = [dict(each.headers)["dead-letter.reason"].decode() for (each,) in read]
+    assert reasons == [
+        f"the registry at {orders.url} has no schema 987654",
+        "the value does not begin with the id of a schema: b'no Avro'",
+        f"written with schema {first}: it ends too early",
+    ]
+
+    # New fields when asked for; a field that was removed stays.
+    third = orders.register([ORDER[0], LATER[0]])
+    orders.write(third, [ORDER[0], LATER[0]], {"id": 3, "country": "it"})
+    orders.write(first, ORDER, {"id": 4, "amount": 40})
+    found.clear()
+    run.rows(collecting(name, found, **arguments, evolve="add"))
+    assert found == [
+        {"id": 3, "amount": None, "country": "it"},
+        {"id": 4, "amount": 40, "country": "de"},
+    ]
+
+
+def test_in_sql_and_by_the_environment(
+    orders: Orders, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, orders.url)
+    number = orders.register(ORDER, "of-another-name")
+    orders.write(number, ORDER, {"id": 1, "amount": 10}, {"id": 2, "amount": 20})
+    file = tmp_path / f"large_{secrets.token_hex(4)}.sql"
+    file.write_text(
+        f"-- source orders: topic {orders.topic} schema=registry subject=of-another-name\n"
+        f"-- sink: files {tmp_path}/out format=json\n"
+        "SELECT id FROM orders WHERE amount > 15\n"
+    )
+    run.rows(read_sql(file))
+    lines = [line for each in (tmp_path / "out").rglob("*.json") for line in each.open()]
+    assert [json.loads(each) for each in lines] == [{"id": 2}]
+
+
+def test_tables(
+    orders: Orders, run: Run, make_topic: Callable[..., str], producer: barnabas.Producer
+) -> None:
+    number = orders.register(ORDER)
+    target = io.BytesIO()
+    schema = {"type": "record", "name": "Order", "fields": ORDER}
+    fastavro.schemaless_writer(target, fastavro.parse_schema(schema), {"id": 7, "amount": 70})
+    orders.write_bytes(header(number) + target.getvalue(), key=b"a")
+    clicks = make_topic(1)
+    producer.send(clicks, b'{"id": 7}')
+    producer.flush()
+    found: list[Any] = []
+
+    def collect(rows: DataFrame, _: int) -> None:
+        found.extend(each.asDict() for each in rows.collect())
+
+    @pipeline(
+        name=f"clicks-{secrets.token_hex(4)}",
+        sources={
+            "clicks": from_topic(clicks, "id BIGINT"),
+            "known": from_table(orders.topic, "registry", registry=orders.url, key="name"),
+        },
+        sink=for_each_batch(collect),
+    )
+    def joined(clicks: DataFrame, known: DataFrame) -> DataFrame:
+        return clicks.join(known, "id").select("id", "name", "amount")
+
+    run.rows(joined)
+    assert found == [{"id": 7, "name": "a", "amount": 70}]
+
+
+def test_a_subject_that_does_not_exist_is_an_error_at_the_start(orders: Orders, run: Run) -> None:
+    defined = collecting("nothing", [], topic=orders.topic, schema="registry", registry=orders.url)
+    with pytest.raises(PipelineError, match=f"schema of source orders: .*{orders.topic}-value"):
+        run.rows(defined)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"schema": "registry"}, "needs registry="),
+        ({"schema": "id INT", "registry": "http://x"}, 'registry= needs schema="registry"'),
+        ({"schema": "id INT", "evolve": "add"}, 'evolve= needs schema="registry"'),
+        ({"schema": "registry", "registry": "x"}, "write http"),
+        ({"schema": "registry", "registry": "http://x", "evolve": "all"}, 'use "add"'),
+        ({"schema": "registry", "registry": "http://x", "pattern": True}, "several topics"),
+        ({"schema": "registry", "registry": "http://x", "format": "protobuf"}, "format"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    arguments: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(InvalidArgument, match=problem):
+        from_topic("orders", **arguments)
