@@ -9,15 +9,25 @@ from typing import Any
 
 import fastavro
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 import barnabas
+import barnabas.spark
 from barnabas.errors import InvalidArgument
 from barnabas.formats.registered.wire_format import header
-from barnabas.spark.pipelines import for_each_batch, from_table, from_topic, pipeline
+from barnabas.spark.decoding.registered_schemas import VARIABLE
+from barnabas.spark.pipelines import (
+    for_each_batch,
+    from_generator,
+    from_table,
+    from_topic,
+    pipeline,
+    to_topic,
+    write_topic,
+)
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.definition.sql_file import read_sql
-from barnabas.spark.pipelines.formats.registered import VARIABLE
 from barnabas.spark.testing import run_once
 from tests.registry.registry_process import RegistryProcess, registries
 
@@ -129,8 +139,10 @@ def test_versions_dead_letters_and_new_fields(
     run.rows(collecting(name, found, **arguments))
     assert found == [{"id": 2, "amount": 20}]
     with barnabas.Consumer(bootstrap, letters) as consumer:
-        read = [consumer.poll(timeout_s=60) for _ in range(3)]
-    reasons = [dict(each.headers)["dead-letter.reason"].decode() for (each,) in read]
+        read: list[barnabas.Message] = []
+        while len(read) < 3:
+            read += consumer.poll(timeout_s=60)
+    reasons = [dict(each.headers)["dead-letter.reason"].decode() for each in read]
     assert reasons == [
         f"the registry at {orders.url} has no schema 987654",
         "the value does not begin with the id of a schema: b'no Avro'",
@@ -162,7 +174,7 @@ def test_in_sql_and_by_the_environment(
         "SELECT id FROM orders WHERE amount > 15\n"
     )
     run.rows(read_sql(file))
-    lines = [line for each in (tmp_path / "out").rglob("*.json") for line in each.open()]
+    lines = [line for each in (tmp_path / "out").glob("*.json") for line in each.open()]
     assert [json.loads(each) for each in lines] == [{"id": 2}]
 
 
@@ -195,6 +207,117 @@ def test_tables(
 
     run.rows(joined)
     assert found == [{"id": 7, "name": "a", "amount": 70}]
+
+
+LIST = {"type": "array", "items": "string"}
+ROWS = [Row(id=1, amount=None, tags=["a"]), Row(id=2, amount=5, tags=[])]
+COLUMNS = "id BIGINT NOT NULL, amount INT, tags ARRAY<STRING>"
+
+
+def values_of(topic: str, url: str, bootstrap: str, count: int) -> list[Any]:
+    found: list[Any] = []
+    with barnabas.Consumer(bootstrap, topic, value_format="avro", registry=url) as consumer:
+        while len(found) < count:
+            found += [each.value for each in consumer.poll(timeout_s=60)]
+    return found
+
+
+def test_rows_are_written_with_the_schema_of_their_columns(
+    orders: Orders, spark: SparkSession, bootstrap: str
+) -> None:
+    rows = spark.createDataFrame(ROWS, COLUMNS)
+    given = {"bootstrap_servers": bootstrap, "format": "avro", "registry": orders.url}
+    with pytest.raises(InvalidArgument, match=f"no schema under subject {orders.topic}-value"):
+        write_topic(rows, orders.topic, **given)
+    write_topic(rows, orders.topic, key="id", register=True, **given)
+    write_topic(rows.where("id = 2"), orders.topic, **given)  # with the latest version
+    expected = [{"id": 1, "amount": None, "tags": ["a"]}, {"id": 2, "amount": 5, "tags": []}]
+    found = values_of(orders.topic, orders.url, bootstrap, 3)
+    assert sorted(found, key=lambda each: each["id"]) == [*expected, expected[1]]
+
+
+def test_what_is_incompatible_fails_before_the_query_starts(orders: Orders, run: Run) -> None:
+    orders.register(ORDER)
+
+    def made(columns: str, **arguments: Any) -> Pipeline:
+        @pipeline(
+            name=f"made-{secrets.token_hex(4)}",
+            sources={"rows": from_generator("id BIGINT sequence", rows_per_second=1)},
+            sink=to_topic(orders.topic, format="avro", registry=orders.url, **arguments),
+        )
+        def rows(rows: DataFrame) -> DataFrame:
+            return rows.selectExpr(*columns.split(","))
+
+        return rows
+
+    with pytest.raises(
+        PipelineError, match=r"amount: is no column, and has no default \(version 1"
+    ):
+        run.rows(made("id"))
+    with pytest.raises(PipelineError, match="amount: a column of type int64 can't be written as i"):
+        run.rows(made("id,id AS amount"))
+    with pytest.raises(PipelineError, match="refuses the schema of the rows"):
+        run.rows(made("id,'a' AS amount", register=True))
+    assert orders.register(ORDER)  # nothing was registered
+    fine = made("id,CAST(id AS INT) AS amount")
+    rows = from_topic(orders.topic, "registry", registry=orders.url)
+    assert rows.values is not None
+    assert rows.values.fields.names == ["id", "amount"]
+    assert fine.sink.describe() == f"topic {orders.topic}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"format": "avro"}, 'format="avro" needs registry='),
+        ({"register": True}, 'register= needs format="avro"'),
+        ({"format": "xml"}, "unknown format 'xml'"),
+        ({"format": "avro", "registry": "http://x", "topic_per_row": True}, "topic_per_row"),
+    ],
+)
+def test_arguments_of_the_sink(
+    arguments: Any, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with pytest.raises(InvalidArgument, match=problem):
+        to_topic("orders", **arguments)
+
+
+def test_plain_dataframes(orders: Orders, spark: SparkSession, bootstrap: str) -> None:
+    first = orders.register(ORDER)
+    with_country = [*ORDER, LATER[0]]
+    second = orders.register(with_country)
+    orders.write(first, ORDER, {"id": 1, "amount": 10})
+    orders.write(second, with_country, {"id": 2, "amount": 20, "country": "fr"})
+    orders.write_bytes(b"no Avro")
+    reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
+    reader = reader.option("subscribe", orders.topic).option("undecodable", "skip")
+    found = reader.option("schema", "registry").option("registry", orders.url)
+    rows = [(1, 10, "de"), (2, 20, "fr")]
+    assert sorted(map(tuple, found.load().collect())) == rows
+    some = found.schema("id BIGINT, country STRING").load().where("id > 1")
+    assert list(map(tuple, some.collect())) == [(2, "fr")]
+    with pytest.raises(Exception, match="are not those of the registered schema"):
+        found.schema("country STRING, id BIGINT").load().collect()
+
+
+def test_functions_of_columns(orders: Orders, spark: SparkSession) -> None:
+    subject = f"{orders.topic}-value"
+    orders.register([{"name": "id", "type": "long"}, {"name": "tags", "type": LIST, "default": []}])
+    rows = spark.createDataFrame([Row(id=1, tags=["a"]), Row(id=2, tags=[])])
+    encoded = rows.select(
+        barnabas.spark.to_avro(F.struct("id", "tags"), subject, registry=orders.url).alias("value")
+    )
+    more = encoded.union(spark.createDataFrame([(bytearray(b"no"),), (None,)], "value BINARY"))
+    decoded = barnabas.spark.from_avro(
+        "value", subject, registry=orders.url, undecodable="null"
+    ).alias("row")
+    found = [
+        None if each.row is None else each.row.asDict() for each in more.select(decoded).collect()
+    ]
+    assert found == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}, None, None]
+    with pytest.raises(Exception, match="id of a schema: b'no'"):
+        more.select(barnabas.spark.from_avro("value", subject, registry=orders.url)).collect()
 
 
 def test_a_subject_that_does_not_exist_is_an_error_at_the_start(orders: Orders, run: Run) -> None:

@@ -1,21 +1,24 @@
 """Avro values with the ids of their schemas in front of them, as columns."""
 
+import json
 from time import monotonic
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from barnabas.errors import ValidationFailed
-from barnabas.formats.arrow.avro_columns import Uses
+from barnabas.errors import InvalidArgument, ValidationFailed
+from barnabas.formats.arrow.avro_columns import NoColumnError, Uses
 from barnabas.formats.arrow.avro_decoder import NO_PROGRAM, AvroDecoder
 from barnabas.formats.arrow.decoded import NO_VALUE, Decoded
+from barnabas.formats.registered.avro import avro_model
 from barnabas.formats.registered.registry import Registry
 from barnabas.formats.registered.schema import RegisteredSchema
 from barnabas.formats.registered.wire_format import HEADER
 from barnabas.schemas.avro.parser import AvroParser
 from barnabas.schemas.avro.types import AvroType
-from barnabas.schemas.schema import InvalidSchemaError
+from barnabas.schemas.schema import InvalidSchemaError, JsonObject
 
 NO_HEADER = -1
 _MAX_UNKNOWN = 10_000
@@ -40,6 +43,26 @@ class RegisteredAvroDecoder:
         self._known: dict[int, int] = {}
         self._unusable: dict[int, tuple[str, float]] = {}
         """Ids without a schema to read with: why, and until when it is not asked for again."""
+
+    @classmethod
+    def of(cls, schema: type | JsonObject | str, registry: str | Registry) -> Self:
+        """Decodes into the columns of a model, or of a schema as JSON.
+
+            decoder = RegisteredAvroDecoder.of(Order, "http://localhost:8081")
+
+        Raises `InvalidArgument`.
+        """
+        if isinstance(schema, type):
+            model = avro_model(schema)
+            if model is None:
+                raise InvalidArgument("dict has no fields: give a model, or an Avro schema")
+            schema = model.text
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        known = Registry(registry) if isinstance(registry, str) else registry
+        try:
+            return cls(AvroParser().parse(text), known)
+        except (InvalidSchemaError, NoColumnError) as error:
+            raise InvalidArgument(str(error)) from None
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
         """All values at once. Raises `RegistryUnreachable` if a schema can't be asked for."""

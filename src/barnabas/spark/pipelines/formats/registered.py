@@ -3,7 +3,6 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import environ
 from typing import Any
 
 from pyspark.sql.types import StructType
@@ -17,13 +16,10 @@ from barnabas.formats.registered.schema import RegisteredSchema
 from barnabas.formats.registered.wire_format import header
 from barnabas.spark.decoding.avro_decoder import avro_reader_of, spark_fields
 from barnabas.spark.decoding.decoding import Decoding, FormatName
-from barnabas.spark.decoding.registered_schemas import schemas_text
+from barnabas.spark.decoding.registered_schemas import REGISTRY, registry_address, schemas_text
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.kept_schemas import Evolve, KeptSchemas
 
-REGISTRY = "registry"
-"""What is given instead of a schema."""
-VARIABLE = "BARNABAS_REGISTRY"
 _FORMATS: dict[str, FormatName] = {"AVRO": "avro"}
 
 
@@ -121,17 +117,3 @@ def registry_source(
             f'schema="{REGISTRY}" for several topics needs subject="…", which has their schemas'
         )
     return RegistrySource(registry_address(registry), subject or f"{topic}-value", evolve)
-
-
-def registry_address(
-    given: str | Registry | None, needed_by: str = f'schema="{REGISTRY}"'
-) -> RegistryAddress:
-    """Raises `InvalidArgument`."""
-    if isinstance(given, Registry):
-        return given.address
-    url = given or environ.get(VARIABLE)
-    if not url:
-        raise InvalidArgument(
-            f'{needed_by} needs registry="http://HOST:8081", or {VARIABLE} in the environment'
-        )
-    return Registry(url).address  # which checks it

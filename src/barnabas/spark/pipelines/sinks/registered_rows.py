@@ -47,17 +47,15 @@ class RegisteredRows:
         """These columns as a value. Raises `InvalidArgument` if they can't be written."""
         schema = StructType([rows.schema[name] for name in columns])
         kind = pa.struct(list(to_arrow_schema(schema, timezone="UTC")))
-        version = self._version(kind)
-        place = f"version {version.number} of {version.subject}"
+        version = self.version(kind)
         try:
             avro_encoder(kind, avro_type(version.schema))
         except ValidationFailed as error:
-            raise InvalidArgument(f"{error} ({place})") from None
-        encode = arrow_udf(_encode(version.schema, place), "binary")  # type: ignore[call-overload]
-        whole: Column = encode(F.struct(*(f"`{name}`" for name in columns)))
-        return whole
+            raise InvalidArgument(f"{error} ({_place(version)})") from None
+        return encoder_udf(version)(F.struct(*(f"`{name}`" for name in columns)))
 
-    def _version(self, kind: pa.StructType) -> SubjectVersion:
+    def version(self, kind: pa.StructType | None = None) -> SubjectVersion:
+        """What rows of these columns are written with. Raises `InvalidArgument`."""
         registry = Registry(
             self.address.url,
             certificates=self.address.certificates,
@@ -77,10 +75,10 @@ class RegisteredRows:
         except BarnabasError as error:
             raise InvalidArgument(str(error)) from error
 
-    def _text(self, kind: pa.StructType) -> str | None:
+    def _text(self, kind: pa.StructType | None) -> str | None:
         if self.schema is not None:
             return avro_text(self.schema)
-        if self.register:
+        if self.register and kind is not None:
             return json.dumps(avro_schema_of(kind, self.subject.removesuffix("-value")))
         return None
 
@@ -93,6 +91,17 @@ def avro_text(schema: str) -> str:
         return Path(schema).read_text("utf-8")
     except OSError as error:
         raise InvalidArgument(f"the Avro schema can't be read: {error}") from error
+
+
+def encoder_udf(version: SubjectVersion) -> Callable[[Column], Column]:
+    """Structs to values of this version."""
+    encode = _encode(version.schema, _place(version))
+    found: Callable[[Column], Column] = arrow_udf(encode, "binary")  # type: ignore[call-overload]
+    return found
+
+
+def _place(version: SubjectVersion) -> str:
+    return f"version {version.number} of {version.subject}"
 
 
 def _encode(

@@ -12,9 +12,9 @@ from pyspark.sql.types import BinaryType, StringType
 
 from barnabas.errors import InvalidArgument
 from barnabas.formats.registered.registry import Registry
+from barnabas.spark.decoding.registered_schemas import registry_address
 from barnabas.spark.pipelines.argument_names import write_options
 from barnabas.spark.pipelines.environment import Environment
-from barnabas.spark.pipelines.formats.registered import registry_address
 from barnabas.spark.pipelines.pipeline_end import names_other_topics, resolved_path
 from barnabas.spark.pipelines.sinks.registered_rows import RegisteredRows
 from barnabas.spark.pipelines.sinks.sink import OUTPUT_MODES, OutputMode, Sink

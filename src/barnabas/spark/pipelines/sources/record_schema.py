@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
+from barnabas.spark.decoding.registered_schemas import REGISTRY
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.formats.ddl import mistake_in
 from barnabas.spark.pipelines.formats.json_values import JsonValues
-from barnabas.spark.pipelines.formats.registered import REGISTRY
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
 from barnabas.spark.pipelines.formats.values import value_format
 from barnabas.spark.pipelines.pipeline_end import resolved_path
