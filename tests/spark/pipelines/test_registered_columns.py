@@ -9,6 +9,7 @@ from typing import Any
 
 import fastavro
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -210,6 +211,8 @@ def test_tables(
 
 
 LIST = {"type": "array", "items": "string"}
+TAGS = {"name": "tags", "type": LIST, "default": []}
+TIME = {"type": "long", "logicalType": "timestamp-micros"}
 ROWS = [Row(id=1, amount=None, tags=["a"]), Row(id=2, amount=5, tags=[])]
 COLUMNS = "id BIGINT NOT NULL, amount INT, tags ARRAY<STRING>"
 
@@ -297,27 +300,34 @@ def test_plain_dataframes(orders: Orders, spark: SparkSession, bootstrap: str) -
     assert sorted(map(tuple, found.load().collect())) == rows
     some = found.schema("id BIGINT, country STRING").load().where("id > 1")
     assert list(map(tuple, some.collect())) == [(2, "fr")]
-    with pytest.raises(Exception, match="are not those of the registered schema"):
+    with pytest.raises(PySparkException, match="are not those of the registered schema"):
         found.schema("country STRING, id BIGINT").load().collect()
 
 
 def test_functions_of_columns(orders: Orders, spark: SparkSession) -> None:
     subject = f"{orders.topic}-value"
-    orders.register([{"name": "id", "type": "long"}, {"name": "tags", "type": LIST, "default": []}])
-    rows = spark.createDataFrame([Row(id=1, tags=["a"]), Row(id=2, tags=[])])
-    encoded = rows.select(
-        barnabas.spark.to_avro(F.struct("id", "tags"), subject, registry=orders.url).alias("value")
-    )
-    more = encoded.union(spark.createDataFrame([(bytearray(b"no"),), (None,)], "value BINARY"))
-    decoded = barnabas.spark.from_avro(
-        "value", subject, registry=orders.url, undecodable="null"
-    ).alias("row")
-    found = [
-        None if each.row is None else each.row.asDict() for each in more.select(decoded).collect()
-    ]
-    assert found == [{"id": 1, "tags": ["a"]}, {"id": 2, "tags": []}, None, None]
-    with pytest.raises(Exception, match="id of a schema: b'no'"):
-        more.select(barnabas.spark.from_avro("value", subject, registry=orders.url)).collect()
+    orders.register([{"name": "id", "type": "long"}, {"name": "at", "type": TIME}, TAGS])
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        rows = spark.sql(
+            "SELECT * FROM VALUES (1, TIMESTAMP_MICROS(5000000), array('a')),"
+            " (2, TIMESTAMP_MICROS(-1), array()) AS rows(id, at, tags)"
+        )
+        encode = barnabas.spark.to_avro(F.struct("id", "at", "tags"), subject, registry=orders.url)
+        encoded = rows.select(encode.alias("value"))
+        more = encoded.union(spark.createDataFrame([(bytearray(b"no"),), (None,)], "value BINARY"))
+        decoded = barnabas.spark.from_avro(
+            "value", subject, registry=orders.url, undecodable="null"
+        ).alias("row")
+        of_row = ["row.id", "unix_micros(row.at)", "row.tags"]
+        found = more.select(decoded).selectExpr(*of_row).collect()
+        nothing = (None, None, None)
+        assert list(map(tuple, found)) == [(1, 5000000, ["a"]), (2, -1, []), nothing, nothing]
+        with pytest.raises(PySparkException, match="id of a schema: b'no'"):
+            more.select(barnabas.spark.from_avro("value", subject, registry=orders.url)).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
 
 
 def test_a_subject_that_does_not_exist_is_an_error_at_the_start(orders: Orders, run: Run) -> None:

@@ -34,8 +34,9 @@ def from_avro(
         raise InvalidArgument(f"undecodable is fail or null, not {undecodable!r}")
     address = registry_address(registry, "from_avro")
     values = RegisteredValues(address, [registry_at(address).latest(subject).schema])
+    decoding = values.decoding("UTC")
     decode: Any = arrow_udf(  # type: ignore[call-overload]
-        _decode(values.decoding("UTC"), fails=undecodable == "fail"), values.fields
+        _decode(decoding, fails=undecodable == "fail"), decoding.columns
     )
     found: Column = decode(F.col(column) if isinstance(column, str) else column)
     return found
@@ -70,8 +71,13 @@ def _decode(
         for batch in batches:
             values = batch.cast(pa.binary())
             found = decoder.decode(values)
-            if found.dead and fails:
-                raise ValueError(f"a value can't be decoded: {found.reasons[0]}")
+            wrong = [
+                reason
+                for position, reason in zip(found.dead, found.reasons, strict=True)
+                if values[position].is_valid
+            ]
+            if wrong and fails:
+                raise ValueError(f"a value can't be decoded: {wrong[0]}")
             columns = [
                 each if each.type == field.type else each.cast(field.type)
                 for each, field in zip(found.columns, kind, strict=True)
