@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from barnabas.formats.registered.address import RegistryAddress
 from barnabas.formats.registered.schema import RegisteredSchema
@@ -50,22 +50,26 @@ class KeptSchemas:
         return [*earlier[-_MAX_VERSIONS:], latest]
 
     def _read(self, source: str, subject: str) -> list[RegisteredSchema]:
-        if self.file is None or not self.has_run:
-            return []
-        try:
-            found = json.loads(self.file.read_text("utf-8")).get(source)
-        except FileNotFoundError:
-            return []
+        found = self._file_content().get(source)
         if found is None or found["subject"] != subject:
             return []
         return schemas_from(json.dumps(found["schemas"]))
+
+    def _file_content(self) -> dict[str, Any]:
+        if self.file is None or not self.has_run:
+            return {}
+        try:
+            found: dict[str, Any] = json.loads(self.file.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        return found
 
     def _write(self) -> None:
         if self.file is None:
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         new = self.file.with_name(f".schemas-{os.getpid()}.json")
-        text = {
+        text = self._file_content() | {
             source: {"subject": subject, "schemas": json.loads(schemas_text(schemas))}
             for (source, subject), schemas in self._known.items()
         }
