@@ -1,6 +1,6 @@
 """What an installed Barnabas must be able to do, with nothing but its own dependencies.
 
-`python tools/smoke.py --compiled` also loads both compiled kernels, `--pure` checks that there are
+`python tools/smoke.py --compiled` also loads the compiled kernels, `--pure` checks that there are
 none. It imports nothing from the repository, so it can be run by any Python that has a wheel.
 """
 

@@ -29,7 +29,7 @@ from barnabas.spark.pipelines import (
 )
 from barnabas.spark.pipelines.definition.pipeline import Pipeline, PipelineError
 from barnabas.spark.pipelines.definition.sql_file import read_sql
-from barnabas.spark.testing import run_once
+from barnabas.spark.testing import run_once, running
 from tests.registry.registry_process import RegistryProcess, registries
 
 ORDER = [{"name": "id", "type": "long"}, {"name": "amount", "type": "int"}]
@@ -160,6 +160,14 @@ def test_versions_dead_letters_and_new_fields(
         {"id": 3, "amount": None, "country": "it"},
         {"id": 4, "amount": 40, "country": "de"},
     ]
+
+
+def test_a_pipeline_under_test(orders: Orders, spark: SparkSession) -> None:
+    first = orders.register(ORDER)
+    defined = collecting("tested", [], topic=orders.topic, schema="registry", registry=orders.url)
+    with running(defined, spark=spark) as run:
+        run.feed("orders", {"id": 1, "amount": 10}, header(first) + b"\x04\x28")
+        assert run.rows() == [{"id": 1, "amount": 10}, {"id": 2, "amount": 20}]
 
 
 def test_in_sql_and_by_the_environment(
@@ -293,15 +301,26 @@ def test_plain_dataframes(orders: Orders, spark: SparkSession, bootstrap: str) -
     orders.write(first, ORDER, {"id": 1, "amount": 10})
     orders.write(second, with_country, {"id": 2, "amount": 20, "country": "fr"})
     orders.write_bytes(b"no Avro")
-    reader = spark.read.format("barnabas").option("kafka.bootstrap.servers", bootstrap)
-    reader = reader.option("subscribe", orders.topic).option("undecodable", "skip")
-    found = reader.option("schema", "registry").option("registry", orders.url)
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "subscribe": orders.topic,
+        "startingOffsets": "earliest",
+        "schema": "registry",
+        "registry": orders.url,
+        "undecodable": "skip",
+    }
+    found = spark.read.format("barnabas").options(**options)
     rows = [(1, 10, "de"), (2, 20, "fr")]
     assert sorted(map(tuple, found.load().collect())) == rows
     some = found.schema("id BIGINT, country STRING").load().where("id > 1")
     assert list(map(tuple, some.collect())) == [(2, "fr")]
     with pytest.raises(PySparkException, match="are not those of the registered schema"):
         found.schema("country STRING, id BIGINT").load().collect()
+    stream = spark.readStream.format("barnabas").options(**options).load().writeStream
+    name = f"rows_{secrets.token_hex(4)}"
+    query = stream.format("memory").queryName(name).trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert sorted(map(tuple, spark.table(name).collect())) == rows
 
 
 def test_functions_of_columns(orders: Orders, spark: SparkSession) -> None:

@@ -99,9 +99,8 @@ class TableSource(Source):
         return self
 
     def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
-        feed.add_records(
-            self.topic, [fed_record(each, self.values, self.key, key) for each in rows]
-        )
+        values = self.values  # once: a registry is asked for them
+        feed.add_records(self.topic, [fed_record(each, values, self.key, key) for each in rows])
 
 
 def from_table(

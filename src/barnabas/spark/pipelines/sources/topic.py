@@ -315,9 +315,8 @@ class TopicSource(Source):
             raise InvalidArgument(
                 f"{self.describe()} is several topics: feed a source that reads one of them"
             )
-        feed.add_records(
-            self.topic, [fed_record(each, self.values, self.key, key) for each in rows]
-        )
+        values = self.values  # once: a registry is asked for them
+        feed.add_records(self.topic, [fed_record(each, values, self.key, key) for each in rows])
 
 
 def from_topic(
