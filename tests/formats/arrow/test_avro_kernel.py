@@ -134,7 +134,7 @@ def test_a_plan_of_a_schema_takes_its_program() -> None:
     assert avro_kernel.kernel is not None
     schema = parsed(record("int", {"type": "map", "values": "long"}))
     root = avro_columns(schema)
-    decoder = avro_kernel.KernelDecoder(avro_kernel.kernel, root)
+    decoder = avro_kernel.AvroKernelDecoder(avro_kernel.kernel, root)
     decoder.add(program_of(schema, schema, root))
 
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from barnabas.formats.arrow import avro_kernel
 from barnabas.formats.arrow.avro_columns import AvroColumn, Uses, avro_columns
-from barnabas.formats.arrow.avro_kernel import KernelDecoder
-from barnabas.formats.arrow.avro_program import Program, program_of
-from barnabas.formats.arrow.avro_values import AvroValueReader, UnreadableAvroError
+from barnabas.formats.arrow.avro_kernel import AvroKernelDecoder
+from barnabas.formats.arrow.avro_program import AvroProgram, program_of
+from barnabas.formats.arrow.avro_values import AvroRow, AvroValueReader, UnreadableAvroError
 from barnabas.formats.arrow.decoded import NO_VALUE, Decoded
 from barnabas.schemas.avro.types import AvroType
 
@@ -25,7 +25,7 @@ NO_PROGRAM = -1
 
 
 class _Schema(NamedTuple):
-    program: Program
+    program: AvroProgram
     rows: AvroValueReader
 
 
@@ -45,7 +45,7 @@ class AvroDecoder:
         self._needs_value = any(each.is_required for each in self.root.children)
         self._schemas: list[_Schema] = []
         compiled = avro_kernel.kernel
-        self._kernel = None if compiled is None else KernelDecoder(compiled, self.root)
+        self._kernel = None if compiled is None else AvroKernelDecoder(compiled, self.root)
 
     @property
     def columns(self) -> list[AvroColumn]:
@@ -83,7 +83,7 @@ class AvroDecoder:
         positions: npt.NDArray[np.int64],
         header: int,
     ) -> Decoded:
-        rows: list[dict[str, Any] | None] = []
+        rows: list[AvroRow | None] = []
         dead, reasons = [], []
         for position in positions.tolist():
             try:
@@ -96,7 +96,7 @@ class AvroDecoder:
         ]
         return Decoded(columns, dead, reasons)
 
-    def _row(self, value: bytes | None, schema: int, header: int) -> dict[str, Any] | None:
+    def _row(self, value: bytes | None, schema: int, header: int) -> AvroRow | None:
         if value is None:
             if self._needs_value:
                 raise UnreadableAvroError(NO_VALUE)
@@ -106,7 +106,7 @@ class AvroDecoder:
         return self._schemas[schema].rows.read(value[header:])
 
 
-def pruned(row: dict[str, Any] | None, column: AvroColumn) -> Any:
+def pruned(row: AvroRow | None, column: AvroColumn) -> Any:
     """A column of a row, without what is not built."""
     return None if row is None else _pruned(row.get(column.name), column)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from barnabas.compiled import load_compiled
 from barnabas.formats.arrow.avro_columns import AvroColumn
-from barnabas.formats.arrow.avro_program import Program
+from barnabas.formats.arrow.avro_program import AvroProgram
 from barnabas.formats.arrow.kernel_columns import Column, Spec, array_of, column_spec
 
 INTERFACE = 1
@@ -52,24 +52,26 @@ class Kernel(Protocol):
         ...
 
 
-class Usual(NamedTuple):
+class ReadValues(NamedTuple):
     """What the kernel has made of values."""
 
     columns: list[pa.Array]
     is_refused: npt.NDArray[np.bool_]
 
 
-class KernelDecoder:
+class AvroKernelDecoder:
     """Decodes into columns."""
 
     def __init__(self, kernel: Kernel, root: AvroColumn) -> None:
         self._root = root
         self._plan = kernel.Plan(_spec(root), kernel.Memory)
 
-    def add(self, program: Program) -> None:
+    def add(self, program: AvroProgram) -> None:
         self._plan.add(tuple((int(op), *rest) for op, *rest in program.steps))  # type: ignore[misc]
 
-    def decode(self, values: pa.BinaryArray, programs: npt.NDArray[np.int32], header: int) -> Usual:
+    def decode(
+        self, values: pa.BinaryArray, programs: npt.NDArray[np.int32], header: int
+    ) -> ReadValues:
         valid, ends, data = values.buffers()
         refused, columns = self._plan.decode(
             valid if values.null_count else None,
@@ -83,7 +85,7 @@ class KernelDecoder:
         parts = iter(columns)
         next(parts)  # the struct that a value is
         arrays = [_array(each, parts) for each in self._root.children if each.is_built]
-        return Usual(arrays, np.frombuffer(refused, np.bool_))
+        return ReadValues(arrays, np.frombuffer(refused, np.bool_))
 
 
 def _spec(column: AvroColumn) -> Spec:

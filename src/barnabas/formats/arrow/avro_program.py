@@ -85,7 +85,7 @@ class Step(NamedTuple):
     """Of ENUM, by their numbers; None is not known to the reader."""
 
 
-class Program(NamedTuple):
+class AvroProgram(NamedTuple):
     """Reads values of one schema; the step at 0 reads a whole value."""
 
     steps: tuple[Step, ...]
@@ -93,14 +93,14 @@ class Program(NamedTuple):
 
 def program_of(
     writer: AvroType, reader: AvroType, root: AvroColumn, *, is_lenient: bool = False
-) -> Program:
+) -> AvroProgram:
     """`root` is what `avro_columns` gives for the reader's schema.
 
     With `is_lenient`, a field that was not written and has no default is null.
     """
     made = _Steps(is_lenient)
     made.resolve(writer, reader, root, "")
-    return Program(tuple(made.steps))
+    return AvroProgram(tuple(made.steps))
 
 
 class _Steps:

@@ -5,15 +5,17 @@ same and refuse the same.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from barnabas.formats.arrow.avro_columns import AvroColumn
-from barnabas.formats.arrow.avro_program import NO_COLUMN, Op, Program, Step
+from barnabas.formats.arrow.avro_program import NO_COLUMN, AvroProgram, Op, Step
+
+AvroRow: TypeAlias = Mapping[str, Any]
 
 MAX_DEPTH = 100
 """Of values: a type that holds itself has no bound. As in program.h."""
@@ -32,7 +34,7 @@ class UnreadableAvroError(ValueError):
 class AvroValueReader:
     """Reads values with one program, as what `pyarrow.array` takes for the columns."""
 
-    def __init__(self, program: Program, root: AvroColumn) -> None:
+    def __init__(self, program: AvroProgram, root: AvroColumn) -> None:
         self._steps = program.steps
         self._columns: dict[int, AvroColumn] = {}
         self._index(root)
@@ -65,7 +67,7 @@ class AvroValueReader:
         for each in column.children:
             self._index(each)
 
-    def read(self, data: bytes) -> dict[str, Any]:
+    def read(self, data: bytes) -> AvroRow:
         """Raises `UnreadableAvroError`."""
         self._data, self._at, self._depth, self._free = data, 0, 0, 0
         found = self._run(0)
@@ -236,7 +238,7 @@ class AvroValueReader:
             return next((each for each in found if each != NO_COLUMN), NO_COLUMN)
         return step.column
 
-    def _member(self, step: Step) -> dict[str, Any]:
+    def _member(self, step: Step) -> AvroRow:
         column = self._columns[step.column].children[step.argument]
         return {column.name: self._run(step.parts[0])}
 

@@ -8,6 +8,7 @@ With `evolve="add"` it takes those of the latest version too.
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -55,11 +56,11 @@ class KeptSchemas:
             return []
         return schemas_from(json.dumps(found["schemas"]))
 
-    def _file_content(self) -> dict[str, Any]:
+    def _file_content(self) -> Mapping[str, Any]:
         if self.file is None or not self.has_run:
             return {}
         try:
-            found: dict[str, Any] = json.loads(self.file.read_text("utf-8"))
+            found: Mapping[str, Any] = json.loads(self.file.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         return found
@@ -69,7 +70,7 @@ class KeptSchemas:
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)
         new = self.file.with_name(f".schemas-{os.getpid()}.json")
-        text = self._file_content() | {
+        text = dict(self._file_content()) | {
             source: {"subject": subject, "schemas": json.loads(schemas_text(schemas))}
             for (source, subject), schemas in self._known.items()
         }
