@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import fastavro
@@ -48,8 +49,8 @@ def record(*fields: Any, name: str = "R") -> dict[str, Any]:
 
 def decode(
     reader: Any,
-    values: list[tuple[Any, bytes | None]],
-    used: list[Path] | None = None,
+    values: Sequence[tuple[Any, bytes | None]],
+    used: Sequence[Path] | None = None,
     *,
     is_lenient: bool = False,
 ) -> Decoded:

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-LOGICAL = [
+LOGICAL: list[dict[str, Any]] = [
     {"type": "int", "logicalType": "date"},
     {"type": "long", "logicalType": "timestamp-millis"},
     {"type": "long", "logicalType": "timestamp-micros"},

@@ -8,7 +8,7 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from barnabas.formats.arrow import avro_decoder
+from barnabas.formats.arrow import avro_kernel
 from barnabas.formats.arrow.avro_columns import NoColumnError, avro_columns
 from tests.formats.arrow.decoding import WAYS, decode, parsed, record, rows, written
 
@@ -16,7 +16,7 @@ from tests.formats.arrow.decoding import WAYS, decode, parsed, record, rows, wri
 @pytest.fixture(params=WAYS, autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(avro_decoder.avro_kernel, "kernel", None)
+        monkeypatch.setattr(avro_kernel, "kernel", None)
 
 
 FIXED = {"type": "fixed", "name": "F", "size": 2}

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from barnabas.formats.arrow import avro_decoder, avro_kernel
+from barnabas.formats.arrow import avro_kernel
+from barnabas.formats.arrow.avro_columns import Path
 from tests.formats.arrow.decoding import WAYS, decode, rows, written
 from tests.formats.arrow.random_avro import RandomAvro
 
@@ -18,7 +19,7 @@ from tests.formats.arrow.random_avro import RandomAvro
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "python":
-        monkeypatch.setattr(avro_decoder.avro_kernel, "kernel", None)
+        monkeypatch.setattr(avro_kernel, "kernel", None)
     return str(request.param)
 
 
@@ -105,11 +106,11 @@ def test_broken_values_are_refused_alike(seed: int) -> None:
         elif kind < 0.3:
             data += made.random.randbytes(3)
         values.append((writer, bytes(data)))
-    paths = [(each["name"],) for each in reader["fields"] if made.random.random() < 0.6]
+    paths: list[Path] = [(each["name"],) for each in reader["fields"] if made.random.random() < 0.6]
     for used in (None, paths):
         compiled = decode(reader, values, used, is_lenient=bool(seed % 2))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(avro_decoder.avro_kernel, "kernel", None)
+            patch.setattr(avro_kernel, "kernel", None)
             python = decode(reader, values, used, is_lenient=bool(seed % 2))
         assert list(compiled.dead) == list(python.dead)
         assert list(compiled.reasons) == list(python.reasons)

@@ -9,7 +9,8 @@ import pytest
 from barnabas.errors import InvalidArgument, RegistryUnreachable
 from barnabas.formats.arrow import RegisteredAvroDecoder
 from barnabas.formats.arrow.registered_avro import schema_ids
-from barnabas.formats.registered.registry import Registry, RegistryAnswerError
+from barnabas.formats.registered.client import RegistryAnswerError
+from barnabas.formats.registered.registry import Registry
 from barnabas.formats.registered.wire_format import header
 from tests.formats.arrow.decoding import record, written
 

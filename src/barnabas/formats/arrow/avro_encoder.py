@@ -266,7 +266,7 @@ def _decimal(kind: pa.DataType, schema: AvroPrimitive | AvroFixed, at: str) -> E
 
     def encode(value: Any) -> bytes:
         sign, figures, exponent = value.as_tuple()
-        number = int("".join(map(str, figures))) * 10 ** (exponent + scale)
+        number: int = int("".join(map(str, figures))) * 10 ** (exponent + scale)
         number = -number if sign else number
         width = (number + (number < 0)).bit_length() // 8 + 1
         if size is None:

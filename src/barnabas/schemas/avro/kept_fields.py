@@ -26,7 +26,7 @@ def with_kept_fields(newest: AvroType, earlier: AvroType) -> AvroType:
     if isinstance(newest, AvroMap) and isinstance(earlier, AvroMap):
         return replace(newest, values=with_kept_fields(newest.values, earlier.values))
     if isinstance(newest, AvroUnion):
-        branches = earlier.branches if isinstance(earlier, AvroUnion) else [earlier]
+        branches: list[AvroType] = earlier.branches if isinstance(earlier, AvroUnion) else [earlier]
         return replace(newest, branches=[_branch(each, branches) for each in newest.branches])
     return newest
 
