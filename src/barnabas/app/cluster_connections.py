@@ -14,6 +14,7 @@ from barnabas.app.runners.delayed_records import DelayedRecords
 from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.app.state.cluster_changelog import ClusterChangelog
 from barnabas.app.values.model_values import loaded
+from barnabas.client.admin.companion_topic import HEADER_BYTES, ensure_companion
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
@@ -28,9 +29,7 @@ from barnabas.client.share.delivery_limit import DEFAULT_LIMIT
 from barnabas.errors import BarnabasError, BrokerError
 from barnabas.formats import Format
 
-_LIMIT = "max.message.bytes"
 _IN_SYNC = "min.insync.replicas"
-_HEADER_BYTES = 64 * 1024
 _RIGHTS_S = 5
 
 _log = logging.getLogger("barnabas.app")
@@ -201,13 +200,21 @@ class ClusterConnections:
         async with self._admin() as admin:
             known = await admin.topics()
             for name, pattern in like.items():
-                if name in known:
-                    continue
-                count = len(known[pattern].partitions) if pattern in known else 1
-                configs = await _room_for_headers(admin, pattern) if pattern in known else {}
-                if name == dead_letters:
-                    configs |= KEPT_FOREVER
-                await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
+                if name not in known and pattern not in known:
+                    configs = KEPT_FOREVER if name == dead_letters else {}
+                    await admin.create_topic(name, partitions=1, configs=configs, exist_ok=True)
+        async with self._cluster() as cluster:
+            for name, pattern in like.items():
+                if name not in known and pattern in known:
+                    await ensure_companion(
+                        cluster,
+                        pattern,
+                        name,
+                        partitions=lambda source: len(source.partitions),
+                        configs=KEPT_FOREVER if name == dead_letters else {},
+                        needs="write",
+                        header_bytes=HEADER_BYTES,
+                    )
 
     async def ensure_memory(self, name: str, *, like: str) -> None:
         async with self._admin() as admin:
@@ -225,12 +232,3 @@ class ClusterConnections:
             await admin.create_topic(
                 name, partitions=1, replication_factor=copies, configs=configs, exist_ok=True
             )
-
-
-async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int | str]:
-    """A dead letter has more headers than its record, which may be as large as allowed."""
-    try:
-        limit = (await admin.configs(topic=pattern))[_LIMIT].value
-    except (BrokerError, KeyError):  # it is not allowed to ask, or the broker does not say
-        return {}
-    return {} if limit is None else {_LIMIT: int(limit) + _HEADER_BYTES}

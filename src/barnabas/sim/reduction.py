@@ -23,6 +23,7 @@ PARTS = (
     "mixed releases",
     "metadata snapshots",
     "partial recovery",
+    "services",
     "members",
     "committers",
     "further producers",
