@@ -7,6 +7,7 @@ schema         a schema as a registry stores it, and its fingerprint
 parsing        schemas of any kind, with those they refer to
 compatibility  whether a schema may follow earlier versions
 incompatibility  one reason why not
+unscaled       decimal numbers without rounding
 json_text      JSON as Java writes it
 avro/          Avro
 json_schema/   JSON Schema
