@@ -9,6 +9,7 @@ from barnabas.registry.model.changes import set_config, set_mode
 from barnabas.registry.model.contents import JsonObject, Reference, SchemaContent
 from barnabas.registry.model.deletion import delete_subject
 from barnabas.registry.model.errors import RegistryRefusal
+from barnabas.registry.model.records import config_record
 from tests.registry.memory_registry import MemoryRegistry
 
 A = '{"a": 1}'
@@ -112,6 +113,20 @@ def test_a_version_that_is_asked_for_is_named_in_metadata(registry: MemoryRegist
     }
     with pytest.raises(RegistryRefusal, match="one more than"):
         registry.register("s", '{"a": 2}', version=7)
+
+
+@pytest.mark.parametrize("setting", ["defaultRuleSet", "overrideRuleSet"])
+def test_a_rule_set_in_settings_is_checked_too(registry: MemoryRegistry, setting: str) -> None:
+    config: JsonObject = {setting: {"domainRules": [{"name": []}]}}
+    with pytest.raises(RegistryRefusal) as caught:
+        set_config(registry.image, "s", config)
+    assert refusal(caught) == (42210, "Invalid rule set: a rule of domainRules has no name")
+    registry.write([config_record("s", config)])  # of an earlier version, or by another registry
+    with pytest.raises(RegistryRefusal) as caught:
+        registry.register("s", A, rules={"domainRules": [{"name": "a", "type": "CEL"}]})
+    assert caught.value.code == 42210
+    registry.commit(set_config(registry.image, "s", {setting: None}))
+    registry.register("s", A, rules={"domainRules": [{"name": "a", "type": "CEL"}]})
 
 
 def test_a_rule_set_that_clients_refuse_is_refused(registry: MemoryRegistry) -> None:

@@ -1,7 +1,15 @@
 """Changes of settings and modes."""
 
-from barnabas.registry.model.config import IMPORT, changed_config, checked_mode, level_of
+from barnabas.registry.model.config import (
+    IMPORT,
+    RULE_SETS,
+    changed_config,
+    checked_mode,
+    level_of,
+    object_of,
+)
 from barnabas.registry.model.contents import Json, JsonObject
+from barnabas.registry.model.contracts import check_rules
 from barnabas.registry.model.errors import (
     invalid_subject,
     no_config,
@@ -21,6 +29,8 @@ def set_config(
     """Settings of a subject, a context, or all (None); returns them. Raises `RegistryRefusal`."""
     _check_name(subject)
     config = changed_config(image.config(subject), request)
+    for each in RULE_SETS:
+        check_rules(object_of(config, each) if each in request else None)
     return RegistryChange(config, [config_record(subject, config)])
 
 

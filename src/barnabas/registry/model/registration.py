@@ -88,7 +88,7 @@ def register(
     if is_import:
         return _imported(image, wanted, content, number)
     merged = _with_contract(content, config, live, number if wanted.version else None, number)
-    check_rules(merged)
+    check_rules(merged.rules)
     same = None if wanted.version else _version_with(image, subject, merged, None)
     if same is not None:
         return RegistryChange(same)
