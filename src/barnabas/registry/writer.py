@@ -44,6 +44,7 @@ class RegistryWriter:
         self._log = log
         self._lock = asyncio.Lock()
         self._producer: Producer[bytes, bytes] | None = None
+        """Only while the image has all that was ever written: after any doubt there is none."""
 
     @property
     def is_writer(self) -> bool:
@@ -57,7 +58,8 @@ class RegistryWriter:
                 raise WriterLostError("another instance writes")
             change = decide(self._log.image)
             if change.records:
-                await self._write(change.records)
+                assert self._producer is not None
+                await self._write(self._producer, change.records)
                 self.written += 1
             return change.answer
 
@@ -79,27 +81,36 @@ class RegistryWriter:
                 client_id="schema-registry",
                 security=self._settings.security,
             )
-            self._producer = await producer.__aenter__()
-            await self._log.catch_up(_WRITE_TIMEOUT_S)
+            await producer.__aenter__()
+            try:
+                await self._log.catch_up(_WRITE_TIMEOUT_S)
+            except BaseException:
+                await self._close(producer)
+                raise
             announced: dict[str, int] | None = None
             while announced != self._log.image.max_ids:
                 announced = dict(self._log.image.max_ids)
-                await self._write([writer_record(self.url, announced)])
+                await self._write(producer, [writer_record(self.url, announced)])
+            self._producer = producer
             self.takeovers += 1
             _log.info("%s writes now, after %.2f s", self.url, monotonic() - began)
 
     async def resign(self) -> None:
         """Say that nobody writes, so that the next change does not look for this instance."""
         async with self._lock:
-            if self.is_writer:
+            if self.is_writer and self._producer is not None:
                 with suppress(BarnabasError):
-                    await self._write([writer_record(None, self._log.image.max_ids)])
+                    await self._write(
+                        self._producer, [writer_record(None, self._log.image.max_ids)]
+                    )
             await self._drop()
 
-    async def _write(self, records: Sequence[LogRecord]) -> None:
-        """Write records together, and have them in the image."""
-        producer = self._producer
-        assert producer is not None
+    async def _write(self, producer: Producer[bytes, bytes], records: Sequence[LogRecord]) -> None:
+        """Write records together, and have them in the image.
+
+        If that fails, or is cancelled, it is not known what the log has: the producer is closed, so
+        that nothing is decided before the log was read to its end again.
+        """
         try:
             async with producer.transaction():
                 for each in records:
@@ -108,13 +119,20 @@ class RegistryWriter:
                     )
                 delivery = await sent
             await self._log.reach(delivery.offset, _WRITE_TIMEOUT_S)
-        except BarnabasError as error:
+        except BaseException as error:
+            self._producer = None
+            await self._close(producer)
+            if not isinstance(error, BarnabasError):
+                raise
             _log.info("%s no longer writes: %s", self.url, error)
-            await self._drop()
             raise WriterLostError(str(error)) from error
 
     async def _drop(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
-            with suppress(BarnabasError):
-                await producer.close(0)
+            await self._close(producer)
+
+    @staticmethod
+    async def _close(producer: Producer[bytes, bytes]) -> None:
+        with suppress(BarnabasError):
+            await producer.close(0)

@@ -11,6 +11,7 @@ compatibility  /compatibility
 config         /config
 mode           /mode
 contexts       /contexts
+copies         /ids, /settings: what only this registry has
 about          /, /health, /v1/metadata
 metrics        /metrics
 """

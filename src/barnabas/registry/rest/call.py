@@ -7,7 +7,13 @@ from http import HTTPStatus
 from barnabas.registry.access.caller import Caller
 from barnabas.registry.model.contents import JsonObject
 from barnabas.registry.model.lookups import Deleted
-from barnabas.registry.model.names import ALL_CONTEXTS, SubjectName, context_name, qualified
+from barnabas.registry.model.names import (
+    ALL_CONTEXTS,
+    SubjectName,
+    context_name,
+    context_of,
+    qualified,
+)
 from barnabas.web.messages import HttpError, Request
 from barnabas.wire.acl_codes import AclOperation
 
@@ -46,8 +52,16 @@ class Call:
             return self.subject()
         return None if self.context is None else self.qualified("")
 
+    def may(self, operation: AclOperation, subject: str) -> bool:
+        return self.caller is None or self.caller.may(operation, subject)
+
     def may_read(self, subject: str) -> bool:
-        return self.caller is None or self.caller.may(AclOperation.READ, subject)
+        return self.may(AclOperation.READ, subject)
+
+    def may_skip_ids(self, subject: str) -> bool:
+        """Whether they may import an id that leaves fewer to all subjects of a context."""
+        context = SubjectName(context_of(subject), "").qualified
+        return self.may(AclOperation.ALTER_CONFIGS, context)
 
     def check(self, operation: AclOperation, subject: str) -> None:
         """Raises `RegistryRefusal` if the caller may not."""

@@ -9,6 +9,7 @@ from barnabas.registry.rest import (
     compatibility,
     config,
     contexts,
+    copies,
     metrics,
     mode,
     schemas,
@@ -82,6 +83,9 @@ ROUTES = (
     RegistryRoute("GET", "mode/*", mode.get, _DESCRIBE),
     RegistryRoute("PUT", "mode/*", mode.put, _ALTER),
     RegistryRoute("DELETE", "mode/*", mode.delete, _ALTER),
+    RegistryRoute("GET", "ids", copies.get_largest_id),
+    RegistryRoute("PUT", "ids", copies.put_largest_id, _ALTER),
+    RegistryRoute("GET", "settings", copies.list_settings),
     RegistryRoute("GET", "contexts", contexts.list_contexts),
     RegistryRoute("DELETE", "contexts/*", contexts.delete, _DELETE),
 )

@@ -124,6 +124,7 @@ def wanted_schema(instance: RegistryInstance, call: Call, index: int = 1) -> Wan
             schema_id if schema_id >= 0 else None,
             integer(body, "version", 0),
             call.flag("normalize"),
+            call.may_skip_ids(subject),
         )
     except MalformedEntryError as error:
         raise invalid_schema(str(error)) from error
