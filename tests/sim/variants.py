@@ -52,6 +52,7 @@ from tests.sim import (
     log_variants,
     mixed_group_variants,
     rare_variants,
+    registry_variants,
     release_variants,
     replay_variants,
     reused_name_variants,
@@ -429,6 +430,7 @@ VARIANTS: dict[str, Variant] = {
     **change_variants.VARIANTS,
     **voter_variants.VARIANTS,
     **mixed_group_variants.VARIANTS,
+    **registry_variants.VARIANTS,
 }
 
 
@@ -440,6 +442,7 @@ _ADDED = (
     "_CHANGES",
     "_VOTER_CHANGES",
     "_MIXED_GROUPS",
+    "_REGISTRIES",
 )
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 
