@@ -10,9 +10,11 @@ from shlex import quote
 class RegistryRefusal(Exception):  # noqa: N818 - its name says what it is
     """A request that is refused, with its error code."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_after_s = retry_after_s
+        """When the same request can be answered, if it is too early now."""
 
 
 def subject_not_found(subject: str) -> RegistryRefusal:
@@ -141,6 +143,15 @@ def schema_too_large(size: int, largest: int) -> RegistryRefusal:
 
 def too_many_requests(why: str) -> RegistryRefusal:
     return RegistryRefusal(42901, why)
+
+
+def over_quota(caller: str, per_second: float, wait_s: int) -> RegistryRefusal:
+    return RegistryRefusal(
+        42901,
+        f"{caller} sends more than {per_second:g} requests a second; send the request again in "
+        f"{wait_s} s",
+        wait_s,
+    )
 
 
 def invalid_rule_set(why: str) -> RegistryRefusal:
