@@ -135,6 +135,7 @@ def test_contexts_aliases_references_and_metadata(registry: RegistryProcess) -> 
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.register(":.c:s", AB) == 1
+    assert registry.get("/contexts?contextPrefix=.x") == []
     assert registry.get("/contexts") == [".", ".c"]
     assert registry.get("/contexts/.c/subjects") == [":.c:s"]
     assert registry.get("/contexts/.c/subjects/s/versions") == [1]
