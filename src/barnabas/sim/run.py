@@ -248,8 +248,8 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC, changing_topic.TOPIC)
-        topics = (*topics, registry_workload.TOPIC)
+        further = (deletion_workload, reused_name, changing_topic, registry_workload)
+        topics = ("t", "out", *(each.TOPIC for each in further))
         min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
         self.cluster.watch.guarantee.acknowledged.min_insync.update(min_insync)
         ready = self.cluster.machines.values()

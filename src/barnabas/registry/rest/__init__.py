@@ -13,6 +13,7 @@ compatibility  /compatibility
 config         /config
 mode           /mode
 contexts       /contexts
+associations   /associations
 about          /, /health, /v1/metadata
 metrics        /metrics
 """

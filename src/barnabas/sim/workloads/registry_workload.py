@@ -104,7 +104,7 @@ class GivenIds:
             found = image.schemas.versions(subject).get(version)
             if found is None:
                 raise Violation(f"version {version} of {subject}, id {entry.id}, is lost")
-            if found is not None and found.id != entry.id:
+            if found.id != entry.id:
                 raise Violation(f"version {version} of {subject} has id {found.id}, not {entry.id}")
 
 
@@ -136,12 +136,16 @@ class RegistryWorkload:
     async def _serve(self, client: Client) -> None:
         while not client.is_stopping:
             instance, log = await self._open(client)
-            while not client.is_stopping and client.random.random() >= _ENDS:
-                deletes = client.random.random() < _DELETED
-                await self._change(client, instance, self._delete if deletes else self._register)
-                await client.pause(5, 150)
+            await self._make_changes(client, instance)
             self.takeovers += instance.writer.takeovers
             await log.close()
+
+    async def _make_changes(self, client: Client, instance: RegistryInstance) -> None:
+        """Until the instance ends."""
+        while not client.is_stopping and client.random.random() >= _ENDS:
+            deletes = client.random.random() < _DELETED
+            await self._change(client, instance, self._delete if deletes else self._register)
+            await client.pause(5, 150)
 
     async def _open(self, client: Client) -> tuple[RegistryInstance, "_SimulatedLog"]:
         self._started += 1
