@@ -80,6 +80,7 @@ from benchmarks.bench import (
 )
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.rabbitmq_process import RABBITMQ
+from benchmarks.registry import OTHER_REGISTRY
 from benchmarks.report import print_table, write_json
 from tests.support.broker import BrokerProcess
 
@@ -198,7 +199,7 @@ def main() -> None:
         ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),
         ([BARNABAS, BASELINE], OF_SECURITY),
         ([BARNABAS, BASELINE], OF_MONITORING),
-        ([BARNABAS, OTHER], OF_REGISTRIES),
+        ([BARNABAS, OTHER_REGISTRY], OF_REGISTRIES),
         ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         (FRAMEWORKS, OF_APPLICATIONS),

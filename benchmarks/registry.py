@@ -30,8 +30,9 @@ from urllib.parse import urlsplit
 
 from barnabas.embedded.ports import Ports
 from benchmarks.bench import Bench, Row
-from benchmarks.brokers import BARNABAS, OTHER, Contender
+from benchmarks.brokers import BARNABAS, Contender
 
+OTHER_REGISTRY = "other registry"
 _ELSEWHERE = "BARNABAS_BENCH_REGISTRY"
 _SCHEMAS = 100
 _CONNECTIONS = 8
@@ -56,7 +57,7 @@ def measure(bench: Bench) -> list[Row]:
     with _started() as url:
         found[BARNABAS] = asyncio.run(_measured(url, seconds))
     if _ELSEWHERE in os.environ:
-        found[OTHER] = asyncio.run(_measured(os.environ[_ELSEWHERE], seconds))
+        found[OTHER_REGISTRY] = asyncio.run(_measured(os.environ[_ELSEWHERE], seconds))
     rows = []
     for what in found[BARNABAS]:
         of = {name: times[what] for name, times in found.items()}

@@ -32,7 +32,7 @@ class WriterLostError(BarnabasError):
     """This instance does not write, or no longer: the change has to be decided again."""
 
 
-class TransactionalProducer(Protocol):
+class FencingProducer(Protocol):
     """What a writer needs of the producer that holds the transactional id."""
 
     async def __aenter__(self) -> Self:
@@ -72,7 +72,7 @@ class RegistryWriter:
         settings: RegistrySettings,
         log: RegistryLog,
         url: str,
-        new_producer: Callable[[RegistrySettings], TransactionalProducer] = transactional_producer,
+        new_producer: Callable[[RegistrySettings], FencingProducer] = transactional_producer,
     ) -> None:
         self.url = url
         """Under which other instances reach this one."""
@@ -82,7 +82,7 @@ class RegistryWriter:
         self._log = log
         self._lock = asyncio.Lock()
         self._new_producer = new_producer
-        self._producer: TransactionalProducer | None = None
+        self._producer: FencingProducer | None = None
 
     @property
     def is_writer(self) -> bool:

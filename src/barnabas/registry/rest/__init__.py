@@ -4,7 +4,7 @@ router         who may ask; forwarding and taking over
 routes         which function answers which path, and what callers need
 call           a request, with its parameters
 instance       what the functions of the API work with
-request_quota  how many requests a caller may send
+caller_quota   how many requests a caller may send
 request_counts how many were answered, for metrics
 answers        responses and errors in Confluent's shape
 subjects       /subjects

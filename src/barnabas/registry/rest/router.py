@@ -18,8 +18,8 @@ from barnabas.registry.model.errors import RegistryRefusal, no_writer, store_fai
 from barnabas.registry.model.names import SubjectName, context_name
 from barnabas.registry.rest.answers import error_answer, refusal
 from barnabas.registry.rest.call import Call, parse_call
+from barnabas.registry.rest.caller_quota import CallerQuota
 from barnabas.registry.rest.instance import RegistryInstance
-from barnabas.registry.rest.request_quota import RequestQuota
 from barnabas.registry.rest.routes import RegistryRoute, find_route
 from barnabas.registry.writer import WriterLostError
 from barnabas.security.address import canonical_address
@@ -44,7 +44,7 @@ class RegistryRouter:
         self._instance = instance
         self._access = access
         per_second = instance.settings.requests_per_second
-        self._quota = None if per_second is None else RequestQuota(per_second)
+        self._quota = None if per_second is None else CallerQuota(per_second)
 
     async def __call__(self, request: Request) -> Response:
         call = parse_call(request)

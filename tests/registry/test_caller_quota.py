@@ -3,12 +3,12 @@
 import pytest
 
 from barnabas.registry.model.errors import RegistryRefusal
-from barnabas.registry.rest import request_quota
-from barnabas.registry.rest.request_quota import RequestQuota
+from barnabas.registry.rest import caller_quota
+from barnabas.registry.rest.caller_quota import CallerQuota
 from tests.registry.registry_process import MakeRegistry, record
 
 
-def passes(quota: RequestQuota, caller: str, now: float) -> bool:
+def passes(quota: CallerQuota, caller: str, now: float) -> bool:
     try:
         quota.take(caller, now)
     except RegistryRefusal:
@@ -17,7 +17,7 @@ def passes(quota: RequestQuota, caller: str, now: float) -> bool:
 
 
 def test_a_burst_of_a_second_passes_and_then_the_rate_counts() -> None:
-    quota = RequestQuota(2)
+    quota = CallerQuota(2)
     assert [passes(quota, "ada", 5.0) for _ in range(4)] == [True, True, False, False]
     assert [passes(quota, "bob", 5.0) for _ in range(3)] == [True, True, False]
     assert [passes(quota, "ada", 5.5) for _ in range(2)] == [True, False]
@@ -25,7 +25,7 @@ def test_a_burst_of_a_second_passes_and_then_the_rate_counts() -> None:
 
 
 def test_the_refusal_says_when_to_come_again() -> None:
-    quota = RequestQuota(0.1)
+    quota = CallerQuota(0.1)
     assert passes(quota, "ada", 0.0)
     with pytest.raises(RegistryRefusal, match=r"ada sends more than 0\.1 requests .* in 9 s") as it:
         quota.take("ada", 1.5)
@@ -33,8 +33,8 @@ def test_the_refusal_says_when_to_come_again() -> None:
 
 
 def test_many_callers_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_quota, "_MAX_CALLERS", 2)
-    quota = RequestQuota(1)
+    monkeypatch.setattr(caller_quota, "_MAX_CALLERS", 2)
+    quota = CallerQuota(1)
     assert [passes(quota, each, 0.0) for each in "aab"] == [True, False, True]
     assert passes(quota, "c", 0.0)
     assert not passes(quota, "b", 0.0)

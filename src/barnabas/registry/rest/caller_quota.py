@@ -19,7 +19,7 @@ class _Bucket:
     filled_at: float
 
 
-class RequestQuota:
+class CallerQuota:
     """The requests of callers at one instance."""
 
     def __init__(self, per_second: float) -> None:
