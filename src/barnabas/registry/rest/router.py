@@ -61,7 +61,9 @@ class RegistryRouter:
         try:
             if self._access is not None and not route.is_open:
                 call = replace(call, caller=await self._access.caller(request))
-            if self._quota is not None and not route.is_open and FORWARDED not in request.headers:
+            # Anyone can say that a request is forwarded: users who sign in are counted anyway.
+            is_counted = call.caller is not None or FORWARDED not in request.headers
+            if self._quota is not None and not route.is_open and is_counted:
                 self._quota.take(_name(call), monotonic())
             if call.caller is not None and route.operation is not None:
                 call.check(route.operation, _subject(self._instance, call))
@@ -70,11 +72,7 @@ class RegistryRouter:
             return refusal(error)
         except BarnabasError as error:
             return refusal(store_failed(str(error)))
-        if (
-            route.changes
-            and found.status < HTTPStatus.MULTIPLE_CHOICES
-            and FORWARDED not in request.headers
-        ):
+        if route.changes and found.status < HTTPStatus.MULTIPLE_CHOICES:
             _log_change(call, found)
         return found
 
@@ -171,5 +169,7 @@ def _log_change(call: Call, found: Response) -> None:
     """With the answer: the id of a schema, the versions that were deleted, or the setting."""
     user = "anonymous" if call.caller is None else call.caller.user
     request, body = call.request, b"".join(found.parts).decode()
+    forwarded = ", forwarded" if FORWARDED in request.headers else ""  # as its sender says
+    where = f"{request.peer}{forwarded}"
     shown = body if len(body) <= _SHOWN else f"{body[:_SHOWN]}…"
-    _audit.info("%s at %s: %s %s: %s", user, request.peer, request.method, request.target, shown)
+    _audit.info("%s at %s: %s %s: %s", user, where, request.method, request.target, shown)
