@@ -135,6 +135,11 @@ def test_rules_about_single_subjects(broker: SaslBroker, secured: RegistryProces
     refers = {"name": "x", "subject": "secret-value", "version": 1}
     assert not ada.may("POST", "/subjects/ada-x/versions", {**SCHEMA, "references": [refers]})
     assert not ada.may("PUT", "/config/ada-value", {"compatibility": "NONE"})
+    rule(broker, "ada", "ALTER_CONFIGS", "_schemas:ada-", "PREFIXED")
+    wait_until(lambda: ada.may("PUT", "/mode/ada-moved", {"mode": "IMPORT"}))
+    moved = {"schema": '"long"', "version": 1}
+    assert not ada.may("POST", "/subjects/ada-moved/versions", {**moved, "id": 2**31 - 1})
+    assert ada.may("POST", "/subjects/ada-moved/versions", {**moved, "id": 20})
     alias = {"alias": "secret-value"}
     assert SignedIn(secured, "registry").may("PUT", "/config/orders-alias", alias)
     rule(broker, "ada", "READ", "_schemas:orders-alias")

@@ -4,8 +4,14 @@ import json
 
 import pytest
 
-from barnabas.registry.model.changes import delete_config, delete_mode, set_config, set_mode
-from barnabas.registry.model.contents import Reference
+from barnabas.registry.model.changes import (
+    delete_config,
+    delete_mode,
+    reserve_ids,
+    set_config,
+    set_mode,
+)
+from barnabas.registry.model.contents import Json, Reference
 from barnabas.registry.model.deletion import delete_subject, delete_version
 from barnabas.registry.model.errors import RegistryRefusal
 from barnabas.registry.model.image import RegistryImage
@@ -187,3 +193,18 @@ def test_a_subject_of_another_context_is_found_by_its_name() -> None:
     registry.register(":.c:y", '{"y": 1}')
     assert with_id(registry.image, 1, "y").subject == ":.c:y"
     assert with_id(registry.image, 1, "x").subject == "x"
+
+
+def test_ids_up_to_one_are_not_given_any_more() -> None:
+    registry = MemoryRegistry()
+    registry.register("s", '{"a": 1}')
+    assert registry.commit(reserve_ids(registry.image, ".", 7)) == 7
+    assert registry.commit(reserve_ids(registry.image, ".", 3)) == 7
+    assert registry.commit(reserve_ids(registry.image, ".c", 5)) == 5
+    assert registry.register("s", '{"b": 1}').id == 8
+    assert registry.register(":.c:s", '{"b": 1}').id == 6
+    assert registry.compacted().max_ids == {".": 8, ".c": 6}
+    wrong: list[Json] = [-1, 2**31, True, "7", None]
+    for each in wrong:
+        with pytest.raises(RegistryRefusal, match="maxId has to be"):
+            reserve_ids(registry.image, ".", each)

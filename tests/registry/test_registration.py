@@ -9,6 +9,8 @@ from barnabas.registry.model.changes import set_config, set_mode
 from barnabas.registry.model.contents import JsonObject, Reference, SchemaContent
 from barnabas.registry.model.deletion import delete_subject
 from barnabas.registry.model.errors import RegistryRefusal
+from barnabas.registry.model.records import config_record
+from barnabas.registry.model.registration import WantedSchema, register
 from tests.registry.memory_registry import MemoryRegistry
 
 A = '{"a": 1}'
@@ -114,6 +116,20 @@ def test_a_version_that_is_asked_for_is_named_in_metadata(registry: MemoryRegist
         registry.register("s", '{"a": 2}', version=7)
 
 
+@pytest.mark.parametrize("setting", ["defaultRuleSet", "overrideRuleSet"])
+def test_a_rule_set_in_settings_is_checked_too(registry: MemoryRegistry, setting: str) -> None:
+    config: JsonObject = {setting: {"domainRules": [{"name": []}]}}
+    with pytest.raises(RegistryRefusal) as caught:
+        set_config(registry.image, "s", config)
+    assert refusal(caught) == (42210, "Invalid rule set: a rule of domainRules has no name")
+    registry.write([config_record("s", config)])  # of an earlier version, or by another registry
+    with pytest.raises(RegistryRefusal) as caught:
+        registry.register("s", A, rules={"domainRules": [{"name": "a", "type": "CEL"}]})
+    assert caught.value.code == 42210
+    registry.commit(set_config(registry.image, "s", {setting: None}))
+    registry.register("s", A, rules={"domainRules": [{"name": "a", "type": "CEL"}]})
+
+
 def test_a_rule_set_that_clients_refuse_is_refused(registry: MemoryRegistry) -> None:
     rule: JsonObject = {"name": "r", "type": "CEL", "mode": "UPGRADE"}
     with pytest.raises(RegistryRefusal, match="mode is WRITE") as error:
@@ -197,3 +213,29 @@ def test_a_guid_is_the_md5_of_text_references_metadata_and_rules() -> None:
     content = SchemaContent("AVRO", '"string"', metadata=metadata, rules=rules)
     whole = b'"string"' + b"\1a1b2" + b"\1rCONDITIONx"
     assert content.guid == str(UUID(bytes=md5(whole).digest()))
+
+
+def test_a_context_without_ids_gives_none(registry: MemoryRegistry) -> None:
+    registry.commit(set_mode(registry.image, "s", "IMPORT"))
+    registry.register("s", A, schema_id=2**31 - 1)
+    with pytest.raises(RegistryRefusal, match="has no id left") as caught:
+        registry.register("t", AB)
+    assert caught.value.code == 42205
+    assert registry.register("t", A).id == 2**31 - 1
+    assert registry.register(":.c:t", AB).id == 1
+
+
+def test_rights_on_a_subject_do_not_reach_to_ids_of_others(registry: MemoryRegistry) -> None:
+    registry.commit(set_mode(registry.image, "s", "IMPORT"))
+
+    def imported(schema_id: int) -> int:
+        content = SchemaContent("AVRO", f'{{"a": {schema_id}}}')
+        wanted = WantedSchema("s", content, schema_id, may_skip_ids=False)
+        return registry.commit(register(registry.image, registry.checks, wanted)).id
+
+    assert imported(1_001) == 1_001
+    assert imported(500) == 500
+    with pytest.raises(RegistryRefusal, match="needs ALTER_CONFIGS on the whole context") as caught:
+        imported(2**31 - 1)
+    assert caught.value.code == 42205
+    assert registry.register("t", AB).id == 1_002

@@ -72,13 +72,18 @@ def test_a_registry_is_copied_with_its_ids(make_registry: MakeRegistry, tmp_path
     old.call("DELETE", "/subjects/z/versions/1")
     old.call("PUT", "/config", {"compatibility": "FULL"})
     old.call("PUT", "/config/z", {"compatibility": "NONE"})
+    old.call("PUT", "/config/:.c:", {"compatibility": "FULL_TRANSITIVE"})
+    old.call("PUT", "/config/orders-alias", {"alias": "z"})
+    old.register("gone", record("gone"))
+    for permanent in ("false", "true"):
+        old.call("DELETE", f"/subjects/gone?permanent={permanent}")
     new.call("PUT", "/mode/a", {"mode": "READONLY"})
     file = tmp_path / "schemas.jsonl"
     file.write_text(printed(old, "export", "--deleted"))
     for _ in range(2):
         said = schemas(new, "import", str(file))
         assert said.returncode == 0, said.stderr
-        assert "imported 4 versions and 2 settings" in said.stderr
+        assert "imported 4 versions and 4 settings" in said.stderr
     for path in (
         "/subjects?deleted=true",
         "/subjects/z/versions?deleted=true",
@@ -88,11 +93,17 @@ def test_a_registry_is_copied_with_its_ids(make_registry: MakeRegistry, tmp_path
         "/contexts/.c/schemas/ids/1",
         "/config",
         "/config/z",
+        "/config/:.c:",
+        "/config/orders-alias",
+        "/subjects/orders-alias/versions",
+        "/ids",
+        "/contexts/.c/ids",
+        "/settings",
     ):
         assert new.get(path) == old.get(path), path
     assert new.get("/mode/a") == {"mode": "READONLY"}
     assert new.call("GET", "/mode/z").status == 404
-    assert new.register("later", record("later")) == 4
+    assert new.register("later", record("later")) == 5, "4 was given, and deleted for good"
 
 
 def test_a_file_that_makes_no_sense_is_named(registry: RegistryProcess, tmp_path: Path) -> None:

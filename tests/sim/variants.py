@@ -52,6 +52,7 @@ from tests.sim import (
     log_variants,
     mixed_group_variants,
     rare_variants,
+    registry_variants,
     release_variants,
     replay_variants,
     reused_name_variants,
@@ -431,6 +432,7 @@ VARIANTS: dict[str, Variant] = {
     **voter_variants.VARIANTS,
     **mixed_group_variants.VARIANTS,
     **service_variants.VARIANTS,
+    **registry_variants.VARIANTS,
 }
 
 
@@ -443,6 +445,7 @@ _ADDED = (
     "_VOTER_CHANGES",
     "_MIXED_GROUPS",
     "_SERVICES",
+    "_REGISTRIES",
 )
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 

@@ -1,29 +1,45 @@
 """All of a registry as lines of JSON, and such lines into another one.
 
-A line is a version of a subject as the REST API shows it, `deleted` if it is soft-deleted, or
-settings: `{"config": {…}, "subject": S}`, without a subject for those of all. Versions come after
-those that they refer to, so that lines are imported in their order.
+A line is a version of a subject as the REST API shows it, `deleted` if it is soft-deleted;
+settings: `{"config": {…}, "subject": S}`, without a subject for those of all; or the largest id
+that a context has given: `{"maxId": N, "context": C}`. Versions come after those that they refer
+to, so that lines are imported in their order.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
 
 from barnabas.errors import BarnabasError
 from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
 from barnabas.registry.model.contents import Json, JsonObject, mapping, objects
-from barnabas.registry.model.names import ALL_CONTEXTS, beside
+from barnabas.registry.model.names import (
+    ALL_CONTEXTS,
+    DEFAULT_CONTEXT,
+    SubjectName,
+    beside,
+    context_of,
+)
 
 _MODE = "mode"
 _CONFIG = "config"
+_MAX_ID = "maxId"
+_CONTEXT = "context"
 _SENT = ("version", "id", "schemaType", "references", "metadata", "ruleSet", "schema")
 _ASKED = {"compatibilityLevel": "compatibility"}
 """Settings that requests name differently from answers."""
 _NOT_FOUND = range(40400, 40500)
+_NO_PATH = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED, *_NOT_FOUND)
+"""What other registries answer."""
 
 
 def exported(
-    client: RegistryClient, prefix: str = ALL_CONTEXTS, *, deleted: bool = False
+    client: RegistryClient,
+    warn: Callable[[str], None],
+    prefix: str = ALL_CONTEXTS,
+    *,
+    deleted: bool = False,
 ) -> Iterator[JsonObject]:
-    """The lines of all subjects that start with a prefix."""
+    """The lines of all subjects that start with a prefix; `warn` is told what can't be had."""
     subjects = _strings(client.call("GET", "subjects", subjectPrefix=prefix))
     every = subjects
     if deleted:
@@ -35,11 +51,22 @@ def exported(
             found = _version(client, subject, number, deleted="true" if deleted else "false")
             versions[subject, number] = found if number in live else {**found, "deleted": True}
     yield from _in_order(versions)
-    for scope in (None, *subjects):
+    contexts = _contexts(client, subjects, prefix)
+    for scope in (None, *_scopes(client, warn, every, contexts, prefix)):
         config = _config(client, scope)
         if config:
             named: dict[str, Json] = {} if scope is None else {"subject": scope}
             yield {_CONFIG: dict(config), **named}
+    for context in contexts:
+        largest = _largest_id(client, context)
+        if largest is None:
+            warn(
+                "this registry does not say which ids it has given: those of schemas that were "
+                "deleted for good will be given to other schemas"
+            )
+            return
+        if largest:
+            yield {_MAX_ID: largest, _CONTEXT: context}
 
 
 class Importer:
@@ -52,6 +79,8 @@ class Importer:
         self._deleted: list[tuple[str, int]] = []
         self.versions = 0
         self.settings = 0
+        self.has_ids = True
+        """Whether the registry takes the largest ids, so that no id is given to another schema."""
 
     def add(self, line: JsonObject) -> None:
         """Raises `BarnabasError`."""
@@ -59,9 +88,14 @@ class Importer:
         if _CONFIG in line:
             self._configure(subject, mapping(line[_CONFIG]))
             return
+        if _MAX_ID in line:
+            self._reserve(str(line.get(_CONTEXT)), line[_MAX_ID])
+            return
         version = line.get("version")
         if not isinstance(subject, str) or not isinstance(version, int) or "schema" not in line:
-            raise BarnabasError("a line has to have subject, version, id and schema, or config")
+            raise BarnabasError(
+                "a line has to have subject, version, id and schema, or config, or maxId"
+            )
         self._open(subject)
         body = {name: line[name] for name in _SENT if name in line}
         try:
@@ -94,6 +128,14 @@ class Importer:
         self._client.call("PUT", *path, body=body)
         self.settings += 1
 
+    def _reserve(self, context: str, largest: Json) -> None:
+        try:
+            self._client.call("PUT", *_ids_of(context), body={_MAX_ID: largest})
+        except RegistryAnswerError as error:
+            if error.code not in _NO_PATH:
+                raise
+            self.has_ids = False
+
     def _open(self, subject: str) -> None:
         if subject in self._modes:
             return
@@ -105,6 +147,48 @@ class Importer:
             mode = None
         self._client.call("PUT", _MODE, subject, body={_MODE: "IMPORT"}, force="true")
         self._modes[subject] = mode if isinstance(mode, str) else None
+
+
+def _contexts(client: RegistryClient, subjects: Iterable[str], prefix: str) -> list[str]:
+    used = {context_of(each) for each in subjects}
+    if prefix == ALL_CONTEXTS:
+        used.update(_strings(client.call("GET", "contexts")))
+    return sorted(used)
+
+
+def _scopes(
+    client: RegistryClient,
+    warn: Callable[[str], None],
+    subjects: Iterable[str],
+    contexts: Iterable[str],
+    prefix: str,
+) -> list[str]:
+    """What may have settings: subjects, contexts, and names without versions, as of an alias."""
+    found = {*subjects, *(SubjectName(each, "").qualified for each in contexts)}
+    try:
+        named = _strings(client.call("GET", "settings"))
+    except RegistryAnswerError as error:
+        if error.code not in _NO_PATH:
+            raise
+        warn("this registry does not list settings: those of names without versions are left out")
+        named = []
+    found.update(each for each in named if prefix == ALL_CONTEXTS or each.startswith(prefix))
+    return sorted(found - {""})
+
+
+def _largest_id(client: RegistryClient, context: str) -> int | None:
+    """None if the registry does not say it."""
+    try:
+        found = mapping(client.call("GET", *_ids_of(context))).get(_MAX_ID)
+    except RegistryAnswerError as error:
+        if error.code not in _NO_PATH:
+            raise
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _ids_of(context: str) -> list[str]:
+    return ["ids"] if context == DEFAULT_CONTEXT else ["contexts", context, "ids"]
 
 
 def _in_order(versions: dict[tuple[str, int], JsonObject]) -> Iterator[JsonObject]:

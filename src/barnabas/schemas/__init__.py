@@ -8,6 +8,7 @@ parsing        schemas of any kind, with those they refer to
 compatibility  whether a schema may follow earlier versions
 check_time     how long that may take
 incompatibility  one reason why not
+unscaled       decimal numbers without rounding
 json_text      JSON as Java writes it
 avro/          Avro
 json_schema/   JSON Schema

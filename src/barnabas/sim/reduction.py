@@ -17,6 +17,7 @@ PARTS = (
     "deletions",
     "compactions",
     "reused name",
+    "registry",
     "changes",
     "voter changes",
     "long cuts",

@@ -19,6 +19,7 @@ from barnabas.sim.workloads import (
     changing_topic,
     compaction_workload,
     deletion_workload,
+    registry_workload,
     reused_name,
     service,
 )
@@ -32,6 +33,7 @@ from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.mixed_group_workload import MixedGroupWorkload
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.registry_workload import RegistryWorkload
 from barnabas.sim.workloads.reused_name import ReusedNameWorkload
 from barnabas.sim.workloads.service import ServiceWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
@@ -55,6 +57,8 @@ _COMPACTIONS = 0.1
 """The share in which there is a compacted topic."""
 _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
+_REGISTRIES = 0.08
+"""The share in which instances of the schema registry give ids."""
 _CHANGES = 0.12
 """The share in which an operator changes settings, partitions and replication of topics."""
 _VOTER_CHANGES = 0.1
@@ -179,6 +183,7 @@ class Run:
         self._reused_name: ReusedNameWorkload | None = None
         self._changing: ChangingTopicWorkload | None = None
         self._service: ServiceWorkload | None = None
+        self._registry: RegistryWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -208,6 +213,10 @@ class Run:
             for machine in self.cluster.machines.values():
                 machine.properties |= compaction_workload.SETTINGS
 
+        self._has_registry = self._has("registry", _REGISTRIES)
+        if self._has_registry:
+            for machine in self.cluster.machines.values():
+                machine.properties |= registry_workload.SETTINGS
         self._changes = self.simulator.source("changes")
         self._has_changes = self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
@@ -262,7 +271,8 @@ class Run:
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC, changing_topic.TOPIC)
+        further = (deletion_workload, reused_name, changing_topic, registry_workload)
+        topics = ("t", "out", *(each.TOPIC for each in further))
         min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
         self.cluster.watch.guarantee.acknowledged.min_insync.update(min_insync)
         ready = self.cluster.machines.values()
@@ -282,6 +292,8 @@ class Run:
         if self._has_service:
             self._service = ServiceWorkload(self.cluster)
             client.run(self._service.create_topics(self.administrator, configs))
+        if self._has_registry:
+            client.run(self.administrator.create_topic(registry_workload.TOPIC, 1, configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
 
@@ -358,6 +370,9 @@ class Run:
             self._reused_name.begin()
         if self._service is not None:
             self._service.begin()
+        if self._has_registry:
+            self._registry = RegistryWorkload(self.cluster)
+            self._registry.begin()
 
     def _use_plainly(self, places: list[Place]) -> None:
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
@@ -431,6 +446,8 @@ class Run:
             judge.run(self._reused_name.judge(judge))
         if self._changing is not None:
             judge.run(self._judge_changes(judge, self._changing))
+        if self._registry is not None:
+            judge.run(self._registry.judge(judge))
 
     def _judge_groups(self) -> None:
         if self._transactions is not None:

@@ -502,7 +502,7 @@ def test_a_pair(what: str, writer: Any, reader: Any, expected: list[str], text: 
     assert text in "; ".join(map(str, found))
 
 
-VALUES: list[Any] = [None, True, 0, 1, 2, 7, -3, 2.5, "", "a", "abc"]
+VALUES: list[Any] = [None, True, False, 0, 1, 2, 7, -3, 2.5, "", "a", "abc"]
 VALUES += [[], [1], ["a"], [1, "a"], [1, 1], [None, 2, "abc"], {}, {"a": {"a": 1}}]
 VALUES += [{"a": each} for each in (None, 1, 7, 2.5, "a", "abc", [1], {})]
 VALUES += [{"b": each} for each in (1, "a")]
@@ -535,8 +535,8 @@ def schemas(draw: st.DrawFn, depth: int = 2) -> Any:
         "exclusiveMaximum": st.sampled_from([1, 2.5, 7]),
         "exclusiveMinimum": st.sampled_from([-3, 0]),
         "multipleOf": st.sampled_from([1, 2, 0.5]),
-        "enum": st.lists(st.sampled_from(VALUES[:12]), min_size=1, max_size=4),
-        "const": st.sampled_from(VALUES[:12]),
+        "enum": st.lists(st.sampled_from(VALUES[:13]), min_size=1, max_size=4),
+        "const": st.sampled_from(VALUES[:13]),
         "properties": named,
         "patternProperties": st.dictionaries(st.sampled_from(["^i", "^a"]), inner, max_size=1),
         "additionalProperties": inner,
@@ -601,3 +601,31 @@ def test_what_a_compatible_reader_accepts_includes_all_that_may_have_been_writte
         return
     for value, written, read in zip(VALUES, accepts(writer), accepts(reader), strict=True):
         assert read or not written, json.dumps({"w": writer, "r": reader, "value": value})
+
+
+NUMBERS, BOOLEANS = {"enum": [0, 1]}, {"enum": [False, True]}
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda each: each,
+        lambda each: closed(done=each),
+        lambda each: {"not": {"not": each}},
+        lambda each: {"type": "array", "contains": each},
+        lambda each: {"if": each, "then": S},
+        lambda each: {**opened(a=each), "anyOf": [{}, S], "unevaluatedProperties": False},
+    ],
+)
+@pytest.mark.parametrize(
+    ("written", "read"), [(NUMBERS, BOOLEANS), (BOOLEANS, NUMBERS), ({"const": 1}, {"const": True})]
+)
+def test_numbers_are_no_booleans(around: Any, written: Any, read: Any) -> None:
+    """For Python, 1 is True: what looks equal has to be looked at."""
+    writer, reader = json_schema(around(written)), json_schema(around(read))
+    assert findings(reader, writer)
+    assert not findings(reader, reader)
+
+
+def test_a_number_is_the_same_however_it_is_written() -> None:
+    assert not findings(json_schema(closed(a={"const": 1.0})), json_schema(closed(a={"const": 1})))

@@ -265,3 +265,24 @@ def test_a_namespace_is_a_name() -> None:
         avro_of(Address, namespace="my shop")
     with pytest.raises(ValueError, match=r"Digits\(2, 3\)"):
         Digits(2, 3)
+
+
+LARGE = Decimal("123456789012345678901234567890123456.7800")
+
+
+@dataclass
+class Account:
+    balance: Annotated[Decimal, Digits(38, 2)] = LARGE
+
+
+def test_large_decimals_are_not_rounded_as_defaults() -> None:
+    (found,) = avro_of(Account)["fields"]
+    unscaled = int.from_bytes(found["default"].encode("latin-1"), "big", signed=True)
+    assert unscaled == 12345678901234567890123456789012345678
+
+
+@pytest.mark.parametrize("default", [Decimal("0.005"), Decimal("123.45"), Decimal("NaN")])
+def test_a_decimal_that_does_not_fit_is_no_default(default: Decimal) -> None:
+    kind = make_dataclass("A", [("x", Annotated[Decimal, Digits(4, 2)], default)])
+    with pytest.raises(InvalidSchemaError, match="its default"):
+        avro_of(kind)

@@ -31,11 +31,12 @@ def export(
     ] = False,
     registry: RegistryUrl = DEFAULT_URL,
 ) -> None:
-    """Print all versions and settings, one JSON object per line."""
+    """Print all versions, settings and the largest ids, one JSON object per line."""
     from barnabas.registry.transfer import exported
 
     count = 0
-    for line in exported(registry_client(registry), prefix, deleted=deleted):
+    client = registry_client(registry)
+    for line in exported(client, _warn, prefix, deleted=deleted):
         print_line(json.dumps(line, ensure_ascii=False))
         count += 1
     say(f"exported {count} lines")
@@ -67,4 +68,10 @@ def import_(
                 importer.add(json.loads(line))
             except (ValueError, BarnabasError) as error:
                 raise CommandError(f"line {number} of {file}: {error}") from error
+    if not importer.has_ids:
+        _warn("this registry does not take the largest ids, and may give ids again that were used")
     say(f"imported {importer.versions} versions and {importer.settings} settings")
+
+
+def _warn(problem: str) -> None:
+    say(f"warning: {problem}")

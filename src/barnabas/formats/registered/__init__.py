@@ -10,6 +10,9 @@ formats       formats by name: "avro", "json-schema", "protobuf"
 by_topic      keys and values of the topics that a producer sends to
 avro          Avro values and models
 avro_checks   values by a schema: what does not fit is named
+avro_scalars  values that contain no others
+avro_times    dates and times
+avro_expected  what these have in common
 json_values   JSON with a schema
 protobuf      generated classes of protobuf
 not_loaded    a schema that has to be asked for first

@@ -9,7 +9,8 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from barnabas.errors import ValidationFailed
-from barnabas.formats.registered.avro_scalars import Check, expected, scalar_check
+from barnabas.formats.registered.avro_expected import Check, expected
+from barnabas.formats.registered.avro_scalars import scalar_check
 from barnabas.schemas.models.fields import fields_of, is_model
 
 _NAMED = ("record", "error", "enum", "fixed")
@@ -105,8 +106,9 @@ class AvroChecks:
 def _one_of(checks: dict[str, Check], *, takes_null: bool) -> Check:
     """A value with the name of its branch: fastavro would choose one by itself."""
     shown = ", ".join(map(_simple, checks)) + " or null" * takes_null
-    by_class = {_simple(each): each for each in checks}
+    by_class = {_simple(each): each for each in checks if each != "float"}
     of_whole = [*(each for each in checks if each in ("int", "long")), *checks]
+    of_fraction = [*(each for each in checks if each == "double"), *checks]  # a float rounds
 
     def check(value: Any) -> Any:
         if value is None and takes_null:
@@ -114,7 +116,7 @@ def _one_of(checks: dict[str, Check], *, takes_null: bool) -> Check:
         if len(checks) == 1:
             ((name, only),) = checks.items()
             return name, only(value)
-        names = of_whole if type(value) is int else list(checks)  # double takes them too
+        names = of_whole if type(value) is int else of_fraction  # double takes them too
         own = by_class.get(type(value).__name__)
         problem: ValidationFailed | None = None
         for name in names if own is None else (own, *names):

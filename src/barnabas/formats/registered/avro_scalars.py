@@ -2,23 +2,15 @@
 
 import struct
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 from uuid import UUID
 
 from barnabas.errors import ValidationFailed
-
-Check = Callable[[Any], Any]
-"""Returns a value as fastavro takes it. Raises `ValidationFailed`."""
-_SHOWN = 60
-
-
-def expected(what: str, value: Any) -> ValidationFailed:
-    """It does not fit; the value is shown in short."""
-    shown = repr(value)
-    return ValidationFailed("", f"expected {what}, got {shown[:_SHOWN]}{'...' * (len(shown) > 60)}")
+from barnabas.formats.registered.avro_expected import Check, expected
+from barnabas.formats.registered.avro_times import TIMES
+from barnabas.schemas.unscaled import DecimalTooLargeError, unscaled
 
 
 def scalar_check(kind: str, schema: Mapping[str, Any]) -> Check:
@@ -111,31 +103,15 @@ def _decimal(schema: Mapping[str, Any]) -> Check:
         value = Decimal(given) if is_whole else given
         if not isinstance(value, Decimal) or not value.is_finite():
             raise expected("a Decimal", given)
-        _, digits, exponent = value.as_tuple()
-        assert isinstance(exponent, int)
-        if -exponent > scale:
-            shorter = value.normalize()  # 1.500 is 1.5
-            _, digits, exponent = shorter.as_tuple()
-            assert isinstance(exponent, int)
-            if -exponent > scale:
-                raise ValidationFailed("", f"{value} has more than {scale} decimal places")
-            value = shorter
-        if len(digits) + exponent + scale > precision and value:
-            raise ValidationFailed("", f"{value} has more than {precision} digits")
-        return value
+        try:
+            whole = unscaled(value, precision, scale)
+        except DecimalTooLargeError as error:
+            raise ValidationFailed("", str(error)) from None
+        if whole is None:
+            raise ValidationFailed("", f"{value} has more than {scale} decimal places")
+        return Decimal((whole < 0, Decimal(whole).as_tuple().digits, -scale))
 
     return check
-
-
-def _instance(what: str, kind: type, fits: Callable[[Any], bool]) -> Callable[..., Check]:
-    """Of a class of `datetime`, or the number that Avro has for it."""
-
-    def check(value: Any) -> Any:
-        if type(value) is int or (isinstance(value, kind) and fits(value)):
-            return value
-        raise expected(what, value)
-
-    return lambda _: check
 
 
 def _uuid(_: Mapping[str, Any]) -> Check:
@@ -160,23 +136,9 @@ _CHECKS: dict[str, Check] = {
     "string": _string,
     "bytes": _bytes,
 }
-_MOMENT = _instance(
-    "a datetime with a time zone, such as datetime.now(UTC)",
-    datetime,
-    lambda value: value.tzinfo is not None,
-)
-_LOCAL = _instance("a datetime without a time zone", datetime, lambda value: value.tzinfo is None)
-_DATE = _instance("a date", date, lambda value: not isinstance(value, datetime))
-_TIME = _instance("a time of day", time, lambda _: True)
 _LOGICAL: dict[tuple[str, str], Callable[[Mapping[str, Any]], Check]] = {
     ("bytes", "decimal"): _decimal,
     ("fixed", "decimal"): _decimal,
     ("string", "uuid"): _uuid,
-    ("int", "date"): _DATE,
-    ("int", "time-millis"): _TIME,
-    ("long", "time-micros"): _TIME,
-    ("long", "timestamp-millis"): _MOMENT,
-    ("long", "timestamp-micros"): _MOMENT,
-    ("long", "local-timestamp-millis"): _LOCAL,
-    ("long", "local-timestamp-micros"): _LOCAL,
+    **TIMES,
 }

@@ -1,8 +1,17 @@
 """Changes of settings and modes."""
 
-from barnabas.registry.model.config import IMPORT, changed_config, checked_mode, level_of
+from barnabas.registry.model.config import (
+    IMPORT,
+    RULE_SETS,
+    changed_config,
+    checked_mode,
+    level_of,
+    object_of,
+)
 from barnabas.registry.model.contents import Json, JsonObject
+from barnabas.registry.model.contracts import check_rules
 from barnabas.registry.model.errors import (
+    invalid_schema,
     invalid_subject,
     no_config,
     no_mode,
@@ -11,8 +20,8 @@ from barnabas.registry.model.errors import (
 from barnabas.registry.model.image import RegistryImage
 from barnabas.registry.model.lookups import subjects_with
 from barnabas.registry.model.names import ALL_CONTEXTS, is_valid_subject, parse_subject
-from barnabas.registry.model.records import config_record, mode_record
-from barnabas.registry.model.registration import RegistryChange
+from barnabas.registry.model.records import config_record, mode_record, writer_record
+from barnabas.registry.model.registration import MAX_ID, RegistryChange
 
 
 def set_config(
@@ -21,6 +30,8 @@ def set_config(
     """Settings of a subject, a context, or all (None); returns them. Raises `RegistryRefusal`."""
     _check_name(subject)
     config = changed_config(image.config(subject), request)
+    for each in RULE_SETS:
+        check_rules(object_of(config, each) if each in request else None)
     return RegistryChange(config, [config_record(subject, config)])
 
 
@@ -61,6 +72,17 @@ def delete_mode(image: RegistryImage, subject: str | None) -> RegistryChange[str
             raise no_mode(subject)
         return RegistryChange(image.mode_in_force(None))
     return RegistryChange(mode, [mode_record(subject, None)])
+
+
+def reserve_ids(image: RegistryImage, context: str, wanted: Json) -> RegistryChange[int]:
+    """Give only larger ids to a context; returns its largest. Raises `RegistryRefusal`."""
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or not 0 <= wanted <= MAX_ID:
+        raise invalid_schema(f"maxId has to be from 0 to {MAX_ID}, not {wanted!r}")
+    known = image.max_ids.get(context, 0)
+    if wanted <= known:
+        return RegistryChange(known)
+    largest = {**image.max_ids, context: wanted}
+    return RegistryChange(wanted, [writer_record(image.writer, largest)])
 
 
 def _check_name(subject: str | None) -> None:

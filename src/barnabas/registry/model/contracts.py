@@ -7,7 +7,6 @@ defaults below what the schema has, overrides above it.
 from barnabas.registry.model.contents import (
     Json,
     JsonObject,
-    SchemaContent,
     mapping,
     objects,
     strings,
@@ -50,8 +49,8 @@ def merged_rules(below: JsonObject | None, above: JsonObject | None) -> JsonObje
     found: dict[str, Json] = {}
     for group in _MODES:
         upper = objects(above.get(group))
-        names = {each.get("name") for each in upper}
-        lower = [each for each in objects(below.get(group)) if each.get("name") not in names]
+        names = {_name(each) for each in upper}
+        lower = [each for each in objects(below.get(group)) if _name(each) not in names]
         if lower or upper:
             found[group] = [dict(each) for each in (*lower, *upper)]
     return found
@@ -70,13 +69,13 @@ def with_version(metadata: JsonObject | None, version: int) -> JsonObject:
     return {**metadata, "properties": properties}
 
 
-def check_rules(content: SchemaContent) -> None:
-    """Raises `RegistryRefusal` if the rule set has a form that clients refuse."""
+def check_rules(rules: JsonObject | None) -> None:
+    """Raises `RegistryRefusal` if a rule set has a form that clients refuse."""
     for group, modes in _MODES.items():
         names = set()
-        for rule in objects((content.rules or {}).get(group)):
-            name = rule.get("name")
-            if not isinstance(name, str) or not name:
+        for rule in objects((rules or {}).get(group)):
+            name = _name(rule)
+            if not name:
                 raise invalid_rule_set(f"a rule of {group} has no name")
             if name in names:
                 raise invalid_rule_set(f"Found rule with duplicate name '{name}' in {group}")
@@ -87,3 +86,9 @@ def check_rules(content: SchemaContent) -> None:
                 raise invalid_rule_set(f"rule '{name}' of {group}: mode is {', '.join(modes)}")
             if not rule.get("type"):
                 raise invalid_rule_set(f"rule '{name}' has no type")
+
+
+def _name(rule: JsonObject) -> str | None:
+    """None if it has none, or what is no name: schemas are imported, and read, as they are."""
+    name = rule.get("name")
+    return name if isinstance(name, str) else None

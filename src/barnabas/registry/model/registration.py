@@ -45,7 +45,10 @@ from barnabas.registry.model.records import LogRecord, context_record, schema_re
 T = TypeVar("T")
 _LARGEST = 900_000
 """A record with it has to fit into a batch of 1 MB, the default of Kafka's topics."""
-_MAX_ID = 2**31 - 1
+MAX_ID = 2**31 - 1
+_SKIPPED_IDS = 1_000
+"""How far above the next id of its context users may import one who only have rights on subjects.
+New ids are larger than all before, and whoever imports the largest leaves none to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class WantedSchema:
     version: int = 0
     """The number that it is to have: 0 for any, -1 for the next, which metadata then names."""
     normalize: bool = False
+    may_skip_ids: bool = True
+    """Whether an imported id may be far above those that were given."""
 
 
 def register(
@@ -88,7 +93,7 @@ def register(
     if is_import:
         return _imported(image, wanted, content, number)
     merged = _with_contract(content, config, live, number if wanted.version else None, number)
-    check_rules(merged)
+    check_rules(merged.rules)
     same = None if wanted.version else _version_with(image, subject, merged, None)
     if same is not None:
         return RegistryChange(same)
@@ -180,8 +185,8 @@ def _checked_mode(image: RegistryImage, wanted: WantedSchema) -> str:
     if wanted.id is not None:
         if mode not in (IMPORT, FORWARD):
             raise not_permitted(f"{where} is not in import mode")
-        if not 0 <= wanted.id <= _MAX_ID:
-            raise invalid_schema(f"id has to be from 0 to {_MAX_ID}, not {wanted.id}")
+        if not 0 <= wanted.id <= MAX_ID:
+            raise invalid_schema(f"id has to be from 0 to {MAX_ID}, not {wanted.id}")
     elif mode != READWRITE:
         raise not_permitted(f"{where} is not in read-write mode")
     return mode
@@ -254,13 +259,29 @@ def _id_for(image: RegistryImage, wanted: WantedSchema, content: SchemaContent) 
     context = context_of(wanted.subject)
     if wanted.id is None:
         known = image.schemas.ids(context, content)
-        return known[0] if known else image.next_id(context)
+        return known[0] if known else _next_id(image, context)
     for each in image.schemas.holders(context, wanted.id):
         if each.content != content:
             raise not_permitted(
                 f"Overwrite new schema with id {wanted.id} in context {context} is not permitted."
             )
+    next_id = image.next_id(context)
+    if wanted.id > next_id + _SKIPPED_IDS and not wanted.may_skip_ids:
+        raise not_permitted(
+            f"id {wanted.id} is more than {_SKIPPED_IDS} above the next id of context {context}, "
+            f"which is {next_id}: this needs ALTER_CONFIGS on the whole context"
+        )
     return wanted.id
+
+
+def _next_id(image: RegistryImage, context: str) -> int:
+    found = image.next_id(context)
+    if found > MAX_ID:
+        raise not_permitted(
+            f"context {context} has no id left, since a schema with id {found - 1} was imported: "
+            "register new schemas in another context"
+        )
+    return found
 
 
 def _imported(

@@ -7,11 +7,18 @@ from http import HTTPStatus
 from barnabas.registry.access.caller import Caller
 from barnabas.registry.model.contents import JsonObject
 from barnabas.registry.model.lookups import Deleted
-from barnabas.registry.model.names import ALL_CONTEXTS, SubjectName, context_name, qualified
+from barnabas.registry.model.names import (
+    ALL_CONTEXTS,
+    SubjectName,
+    context_name,
+    context_of,
+    qualified,
+)
 from barnabas.web.messages import HttpError, Request
 from barnabas.wire.acl_codes import AclOperation
 
 _EVERY_FIELD = "confluent-accept-unknown-properties"
+_CLIENT_VERSION = "confluent-client-version"
 _CONTEXTS = "contexts"
 
 
@@ -27,8 +34,13 @@ class Call:
 
     @property
     def accepts_every_field(self) -> bool:
-        """Whether the client says that it ignores fields that it does not know."""
-        return self.request.headers.get(_EVERY_FIELD, "").lower() == "true"
+        """Whether the client says that it ignores fields that it does not know.
+
+        confluent-kafka for Python does, and only says so where it sends a body.
+        """
+        headers = self.request.headers
+        is_python = headers.get(_CLIENT_VERSION, "").startswith("python/")
+        return is_python or headers.get(_EVERY_FIELD, "").lower() == "true"
 
     def subject(self, index: int = 1) -> str:
         """A part of the path that names a subject."""
@@ -46,8 +58,16 @@ class Call:
             return self.subject()
         return None if self.context is None else self.qualified("")
 
+    def may(self, operation: AclOperation, subject: str) -> bool:
+        return self.caller is None or self.caller.may(operation, subject)
+
     def may_read(self, subject: str) -> bool:
-        return self.caller is None or self.caller.may(AclOperation.READ, subject)
+        return self.may(AclOperation.READ, subject)
+
+    def may_skip_ids(self, subject: str) -> bool:
+        """Whether they may import an id that leaves fewer to all subjects of a context."""
+        context = SubjectName(context_of(subject), "").qualified
+        return self.may(AclOperation.ALTER_CONFIGS, context)
 
     def check(self, operation: AclOperation, subject: str) -> None:
         """Raises `RegistryRefusal` if the caller may not."""

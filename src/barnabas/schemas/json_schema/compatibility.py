@@ -14,6 +14,7 @@ from dataclasses import replace
 from barnabas.schemas.check_time import CheckTime
 from barnabas.schemas.incompatibility import Incompatibility
 from barnabas.schemas.json_schema.documents import JsonSchemaDraft, SchemaDocuments
+from barnabas.schemas.json_schema.equality import same
 from barnabas.schemas.json_schema.place import ROOT, JsonPlace
 from barnabas.schemas.json_schema.presence import array_findings, required_findings
 from barnabas.schemas.json_schema.scalars import (
@@ -74,7 +75,7 @@ class _Comparison:
         writers = self._together(written)
         if writers is None:
             return []  # nothing can have been written
-        if any(each == reader for each in writers) and self._is_closed(reader):
+        if any(same(each, reader) for each in writers) and self._is_closed(reader):
             return []
         if reader is False:
             message = f"{place.named} is no longer allowed, and may have been written"
@@ -351,7 +352,7 @@ class _Comparison:
         branched = any(key in each and any(one in each for one in IN_PLACE) for each in writers)
         if not branched and not any(each in reader for each in IN_PLACE):
             return []  # then it is additionalProperties or the rest of the items
-        if any(each == reader for each in writers) and self._is_closed(reader):
+        if any(same(each, reader) for each in writers) and self._is_closed(reader):
             return []
         message = f"{key} of {place.named} is new or next to other branches, and may refuse values"
         kind = "ADDITIONAL_PROPERTIES_NARROWED" if "Prop" in key else "ADDITIONAL_ITEMS_NARROWED"
@@ -405,7 +406,7 @@ class _Comparison:
     ) -> Findings:
         group = ("if", "then", "else")
         for each in writers:
-            if all(each.get(key) == reader.get(key) for key in group) and self._is_closed(
+            if all(same(each.get(key), reader.get(key)) for key in group) and self._is_closed(
                 {key: reader[key] for key in group if key in reader}
             ):
                 return []

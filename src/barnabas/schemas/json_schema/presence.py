@@ -1,6 +1,7 @@
 """The rules of what has to be there: required properties, items that differ or are contained."""
 
 from barnabas.schemas.incompatibility import Incompatibility
+from barnabas.schemas.json_schema.equality import same
 from barnabas.schemas.json_schema.place import JsonPlace
 from barnabas.schemas.json_schema.scalars import number
 from barnabas.schemas.json_schema.views import additional, mapping, names
@@ -44,7 +45,7 @@ def array_findings(
     is_free = number(reader, "minContains") == 0 and "maxContains" not in reader
     if "contains" in reader and not is_free:
         held = [[each.get(key) for key in group] for each in writers]
-        if wanted not in held:
+        if not any(same(each, wanted) for each in held):
             message = f"{place.named} has to contain an item that may not have been written"
             found.append(place.keyword("contains").found("CONTAINS_ADDED", message))
     return found

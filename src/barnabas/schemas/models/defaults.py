@@ -10,6 +10,7 @@ from uuid import UUID
 
 from barnabas.schemas.models.fields import fields_of, is_model
 from barnabas.schemas.schema import Json
+from barnabas.schemas.unscaled import DecimalTooLargeError, unscaled
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -93,21 +94,23 @@ def _logical(logical: str, of: Any, value: Any) -> Any:
         case "uuid", UUID():
             return str(value)
         case "decimal", Decimal():
-            return _unscaled(value, of["scale"])
+            return _decimal(value, of["precision"], of["scale"])
         case "timestamp-micros", datetime(tzinfo=zone) if zone is not None:
             return (value - _EPOCH) // _MICROSECOND
         case "date", date() if not isinstance(value, datetime):
             return (value - _EPOCH.date()).days
-        case "time-micros", time():
+        case "time-micros", time(tzinfo=None):
             since = datetime.combine(_EPOCH.date(), value) - datetime.combine(_EPOCH.date(), time())
             return since // _MICROSECOND
     return NotImplemented
 
 
-def _unscaled(value: Decimal, scale: int) -> Any:
-    moved = value.scaleb(scale)
-    if not moved.is_finite() or moved != moved.to_integral_value():
+def _decimal(value: Decimal, precision: int, scale: int) -> Any:
+    try:
+        number = unscaled(value, precision, scale) if value.is_finite() else None
+    except DecimalTooLargeError:
+        number = None
+    if number is None:
         return NotImplemented
-    number = int(moved)
     size = (number + (number < 0)).bit_length() // 8 + 1
     return number.to_bytes(size, "big", signed=True).decode("latin-1")

@@ -87,7 +87,7 @@ def _decimal(data: bytes, at: int, of: str) -> Decimal:
         (unscaled,) = _I64.unpack_from(data, at)
     else:
         unscaled = int.from_bytes(_pointed_at(data, at), "big", signed=True)
-    return Decimal(unscaled).scaleb(-scale)
+    return Decimal((unscaled < 0, Decimal(unscaled).as_tuple().digits, -scale))  # not rounded
 
 
 def _large(data: bytes, of: DataType) -> Any:
