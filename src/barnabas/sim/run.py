@@ -233,8 +233,7 @@ class Run:
             self.simulator.after(delay_us, machine.start)
         client = self.cluster.clients[0]
         configs = {
-            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set back and forth
-            "min.insync.replicas": str(self.profile.min_insync_replicas),
+            **self._configs_of_topics(),
             "segment.bytes": str(self.cluster.random.choice((2_000, 100_000, 1 << 30))),
         }
         if "log.segment.bytes" in self.profile.settings:
@@ -258,6 +257,13 @@ class Run:
             client.run(self._create_changing_topic(configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
+
+    def _configs_of_topics(self) -> dict[str, str]:
+        """Settings of every topic that clients write to."""
+        return {
+            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set back and forth
+            "min.insync.replicas": str(self.profile.min_insync_replicas),
+        }
 
     async def _create_short_topic(self, configs: dict[str, str]) -> None:
         random = self._deleting
@@ -327,8 +333,7 @@ class Run:
             )
             self._changing.begin()
         if self._has("reused name", _REUSED_NAMES):
-            configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
-            self._reused_name = ReusedNameWorkload(self.cluster, configs)
+            self._reused_name = ReusedNameWorkload(self.cluster, self._configs_of_topics())
             self._reused_name.begin()
 
     def _use_plainly(self, places: list[Place]) -> None:
