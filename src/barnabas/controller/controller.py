@@ -23,6 +23,7 @@ from barnabas.controller import (
     producer_ids,
     reassignments,
 )
+from barnabas.controller.broker_clocks import BrokerClocks
 from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.client_quotas import alter_client_quotas
 from barnabas.controller.cluster_settings import ClusterSettings
@@ -154,6 +155,7 @@ class Controller:
         self._settings = settings
         self._new_uuid = new_uuid
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
+        self._clocks = BrokerClocks()
         self._stuck_leaders = StuckLeaders(config, self._sessions)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._creation_budget = CreationBudget(now_ms)
@@ -189,6 +191,14 @@ class Controller:
         draft = self._draft()
         answer = heartbeat(draft, self._sessions, request, now_ms, metadata_end_offset)
         self._stuck_leaders.heard(now_ms)
+        if not answer.error_code:
+            self._clocks.heard(request.broker_id, request.clock_ms, now_ms)
+            brokers = draft.image.brokers.values()
+            answer.slowest_clock_ms = self._clocks.slowest_ms(
+                [broker.id for broker in brokers if not broker.fenced],
+                [broker.id for broker in brokers if broker.fenced],
+                now_ms,
+            )
         return draft.decision(answer)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:
