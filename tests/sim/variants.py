@@ -49,6 +49,7 @@ from tests.sim import (
     copies_variants,
     cut_variants,
     deletion_variants,
+    expiry_variants,
     log_variants,
     mixed_group_variants,
     rare_variants,
@@ -429,6 +430,7 @@ VARIANTS: dict[str, Variant] = {
     **change_variants.VARIANTS,
     **voter_variants.VARIANTS,
     **mixed_group_variants.VARIANTS,
+    **expiry_variants.VARIANTS,
 }
 
 
@@ -440,6 +442,7 @@ _ADDED = (
     "_CHANGES",
     "_VOTER_CHANGES",
     "_MIXED_GROUPS",
+    "_EXPIRY",
 )
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 

@@ -18,6 +18,7 @@ PARTS = (
     "compactions",
     "reused name",
     "changes",
+    "expiry",
     "voter changes",
     "long cuts",
     "mixed releases",

@@ -18,6 +18,7 @@ from barnabas.sim.workloads import (
     changing_topic,
     compaction_workload,
     deletion_workload,
+    expiry_workload,
     reused_name,
 )
 from barnabas.sim.workloads.administrator import Administrator
@@ -26,6 +27,7 @@ from barnabas.sim.workloads.compaction_workload import CompactionWorkload
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.deletion_workload import DeletionWorkload
+from barnabas.sim.workloads.expiry_workload import ExpiryWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.mixed_group_workload import MixedGroupWorkload
 from barnabas.sim.workloads.producer import Producer
@@ -54,6 +56,8 @@ _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
 _CHANGES = 0.12
 """The share in which an operator changes settings, partitions and replication of topics."""
+_EXPIRY = 0.1
+"""The share in which what is stored expires within minutes."""
 _VOTER_CHANGES = 0.1
 """The share in which voters are added and removed."""
 _LONG_CUTS = 0.1
@@ -196,6 +200,11 @@ class Run:
             for machine in self.cluster.machines.values():
                 machine.properties |= compaction_workload.SETTINGS
 
+        self._has_expiry = self._has("expiry", _EXPIRY)
+        if self._has_expiry:
+            for machine in self.cluster.machines.values():
+                machine.properties |= expiry_workload.SETTINGS
+
         self._changes = self.simulator.source("changes")
         self._has_changes = self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
@@ -311,6 +320,8 @@ class Run:
         if self._has("share group", _SHARE_GROUPS):
             self._share_group = ShareWorkload(self.cluster, places)
             self._share_group.begin()
+        if self._has_expiry:
+            ExpiryWorkload(self.cluster, places).begin()
         self._use_other_topics()
         if self.cluster.changes_voters:
             VoterOperator(self.cluster).begin()
