@@ -212,10 +212,13 @@ def test_more_partitions_than_the_brokers_may_have_are_refused(make_broker: Make
 def test_partitions_are_created_at_a_rate(make_broker: MakeBroker) -> None:
     broker = make_broker(create_partitions_max_per_second="5", create_partitions_max_burst="10")
     with RawClient(broker.host, broker.port) as client:
-        create_topic(client, "wide", 12)
-        answer = client.ask(CreateTopicsRequest([CreatableTopic("next", 1, 1)]))
+        # The budget fills while the machine is busy, so more topics than one may fit.
+        for number in range(100):
+            answer = client.ask(CreateTopicsRequest([CreatableTopic(f"wide-{number}", 12, 1)]))
+            if answer.topics[0].error_code != ErrorCode.NONE:
+                break
         assert answer.topics[0].error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-        assert 0 < answer.throttle_time_ms <= 500
+        assert 0 < answer.throttle_time_ms <= 2400  # at most 12 more than the budget
         assert "create.partitions.max.per.second" in answer.topics[0].error_message
 
         def created() -> bool:

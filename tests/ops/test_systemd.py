@@ -12,6 +12,7 @@ from barnabas.cli.base.properties import read_properties
 from barnabas.embedded.ports import Ports
 from tests.ops.deployment import OPS, Deployed, barnabas, replaced
 from tests.support.machine import find_tool, missing
+from tests.support.wait import wait_until
 
 UNIT = OPS / "systemd/barnabas.service"
 PROPERTIES = OPS / "systemd/server.properties"
@@ -65,7 +66,8 @@ def test_the_command_starts_a_node_from_the_properties(tmp_path: Path) -> None:
     node = Deployed([*barnabas(), *arguments], given, tmp_path, "node")
     try:
         node.wait_until_ready()
-        assert f"data in {tmp_path}/data" in node.said
+        # The line is written after the first answer that the node is ready.
+        wait_until(lambda: f"data in {tmp_path}/data" in node.said, lambda: node.said)
         assert node.stop() == 0
     finally:
         node.kill()
