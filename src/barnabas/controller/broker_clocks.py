@@ -18,9 +18,7 @@ class BrokerClocks:
         with its last heartbeat: what it has stamped is still there."""
 
     def heard(self, broker_id: int, clock_ms: int, now_ms: int) -> None:
-        """A heartbeat came. One of an earlier release says -1."""
-        if clock_ms >= 0:
-            self._behind_ms[broker_id] = now_ms - clock_ms
+        self._behind_ms[broker_id] = now_ms - clock_ms
 
     def slowest_ms(self, active: Collection[int], fenced: Collection[int], now_ms: int) -> int:
         """What the slowest clock of the registered brokers says now.

@@ -191,7 +191,7 @@ class Controller:
         draft = self._draft()
         answer = heartbeat(draft, self._sessions, request, now_ms, metadata_end_offset)
         self._stuck_leaders.heard(now_ms)
-        if not answer.error_code:
+        if not answer.error_code and request.clock_ms >= 0:  # else it is of an earlier release
             self._clocks.heard(request.broker_id, request.clock_ms, now_ms)
             brokers = draft.image.brokers.values()
             answer.slowest_clock_ms = self._clocks.slowest_ms(
