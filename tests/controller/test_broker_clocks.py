@@ -1,6 +1,6 @@
 """What brokers are told about the slowest clock among them."""
 
-from barnabas.controller.broker_clocks import NOT_KNOWN, BrokerClocks
+from barnabas.controller.sessions.broker_clocks import NOT_KNOWN, BrokerClocks
 from tests.controller.small_cluster import SmallCluster
 
 HOUR_MS = 3_600_000

@@ -4,7 +4,7 @@ from typing import Any
 from unittest.mock import patch
 
 from barnabas.broker.node import Node
-from barnabas.controller.broker_clocks import BrokerClocks
+from barnabas.controller.sessions.broker_clocks import BrokerClocks
 from barnabas.sim import run
 from tests.sim.variant import Variant
 

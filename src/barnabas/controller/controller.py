@@ -23,8 +23,6 @@ from barnabas.controller import (
     producer_ids,
     reassignments,
 )
-from barnabas.controller.broker_clocks import BrokerClocks
-from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.client_quotas import alter_client_quotas
 from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
@@ -37,7 +35,6 @@ from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
 from barnabas.controller.features.node_features import AllFeatures
 from barnabas.controller.features.update_features import update_features
-from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.leaders import leader_balance
 from barnabas.controller.leaders.stuck_leaders import StuckLeaders
@@ -51,6 +48,9 @@ from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.scram_credentials import alter_scram_credentials
+from barnabas.controller.sessions.broker_clocks import BrokerClocks
+from barnabas.controller.sessions.broker_sessions import BrokerSessions
+from barnabas.controller.sessions.heartbeats import heartbeat
 from barnabas.controller.topics import (
     TopicPolicy,
     create_topics,
