@@ -18,6 +18,7 @@ from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
+from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.dead_letters import KEPT_FOREVER
 from barnabas.client.rights.probe import missing_rights
@@ -53,10 +54,7 @@ class _PreparedQueue(aio.Queue):
 
 
 class ClusterConnections:
-    """`options` are those of the consumers, such as group_protocol or session_timeout_ms.
-
-    `value_format` is what consumers ask a registry with; values are bytes all the same.
-    """
+    """`options` are those of the consumers, such as group_protocol or session_timeout_ms."""
 
     def __init__(
         self,
@@ -64,13 +62,11 @@ class ClusterConnections:
         client_id: str,
         security: Mapping[str, SecurityValue] | None,
         options: Mapping[str, Any],
-        value_format: Format | None = None,
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.security = security
         self.client_id = client_id
         self._options = dict(options)
-        self._value_format = value_format
 
     def source(
         self,
@@ -81,12 +77,16 @@ class ClusterConnections:
         start: Where | None,
         on_revoked: Revoke | None,
         on_lost: Revoke | None,
+        schemas: Format | None = None,
+        isolation: IsolationName | None = None,
     ) -> Source:
         options: dict[str, Any] = {"commit_interval_ms": 1_000, **self._options}
         if start is not None:
             options["start"] = start
-        if self._value_format is not None:
-            options["value_format"] = self._value_format
+        if schemas is not None:
+            options["value_format"] = schemas
+        if isolation is not None:
+            options["isolation"] = isolation
         consumer = aio.Consumer(
             self.bootstrap_servers,
             topics,
@@ -100,7 +100,15 @@ class ClusterConnections:
         )
         return cast("Source", consumer)
 
-    def jobs(self, topics: Sequence[str], group: str, *, prefetch: int, start: Any) -> Jobs:
+    def jobs(
+        self,
+        topics: Sequence[str],
+        group: str,
+        *,
+        prefetch: int,
+        start: Any,
+        schemas: Format | None = None,
+    ) -> Jobs:
         queue = _PreparedQueue(
             self.bootstrap_servers,
             topics,
@@ -111,7 +119,7 @@ class ClusterConnections:
             client_id=self.client_id,
             security=self.security,
         )
-        queue.known = self._value_format
+        queue.known = schemas
         return cast("Jobs", queue)
 
     async def delivery_limit(self, group: str) -> int:

@@ -323,6 +323,7 @@ class Running:
             handler.group_name,
             prefetch=handler.concurrency,
             start=handler.start,
+            schemas=handler.invocation.schemas,
         )
         self._opened.keep_jobs(jobs)
         limit = DeliveryLimit(
@@ -395,6 +396,7 @@ class Running:
             start=None if callable(handler.start) else handler.start,
             on_revoked=revoked,
             on_lost=lost,
+            schemas=handler.invocation.schemas,
         )
         if group is None:
             whole = WholeTopic(source, handler.start if callable(handler.start) else None)

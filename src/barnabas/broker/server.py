@@ -100,7 +100,7 @@ class Server:
         dispatcher: Dispatcher[Node] = kind(
             node, _routes(node), node.request_errors, node.threads.decode
         )
-        gate = StartupGate(loop, dispatcher.dispatch, node.connections)
+        gate = StartupGate(dispatcher.dispatch, node.connections)
         if isinstance(dispatcher, MeasuredDispatcher):
             self._metrics = MetricsListener(node, dispatcher.times, gate)
             await self._metrics.start(metrics_sockets)

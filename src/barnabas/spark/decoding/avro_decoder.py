@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
+from barnabas.formats.avro_bounds import avro_check
 from barnabas.spark.decoding.decoded import Decoded
 from barnabas.spark.decoding.decoding import Decoding
 from barnabas.spark.decoding.json_rows import NO_VALUE
@@ -18,7 +19,9 @@ class AvroDecoder:
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
-        self._schema = parse_schema(json.loads(decoding.definition))
+        named: dict[str, Any] = {}
+        self._schema = parse_schema(json.loads(decoding.definition), named)
+        self._check = avro_check(self._schema, named)
         self._needs_value = not all(each.nullable for each in decoding.fields.fields)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -38,6 +41,8 @@ class AvroDecoder:
             return None, NO_VALUE if self._needs_value else None
         source = io.BytesIO(value)
         try:
+            if self._check is not None:
+                self._check(value, 0)
             row = schemaless_reader(source, self._schema, None)
         except (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError) as error:
             return None, f"the value does not fit the schema: {type(error).__name__}: {error}"
