@@ -1,7 +1,6 @@
 """A registry as clients use it."""
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
