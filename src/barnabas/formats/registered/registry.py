@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 from barnabas.errors import BarnabasError, InvalidArgument, ValidationFailed
+from barnabas.formats.registered.address import RegistryAddress
 from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
 from barnabas.formats.registered.not_loaded import SchemaNotLoadedError
 from barnabas.formats.registered.schema import RegisteredSchema
@@ -71,6 +72,7 @@ class Registry:
         if register and (use_latest or latest_with):
             raise InvalidArgument("register=True and use_latest=True exclude each other")
         self.client = RegistryClient(url, timeout_s, certificates=certificates)
+        self.address = RegistryAddress(url, certificates, timeout_s)
         self.subject_of = subject_of(subjects)
         self.registers = register
         self.uses_latest = use_latest or latest_with is not None
