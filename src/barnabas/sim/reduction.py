@@ -19,6 +19,7 @@ PARTS = (
     "reused name",
     "registry",
     "changes",
+    "expiry",
     "voter changes",
     "long cuts",
     "mixed releases",

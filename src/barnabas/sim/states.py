@@ -44,6 +44,7 @@ _FREQUENT = (
     "transaction: COMPLETE_COMMIT",
     "transaction: PREPARE_ABORT",
     "transaction: COMPLETE_ABORT",
+    "committed offset: expired",
     "partitions added",
     "recovery: of a majority",
     "reassignment: to more replicas",
