@@ -1,7 +1,7 @@
 """`log.state`: the state of a log between a stop and the next start, as a line of JSON.
 
 The second line is a checksum: the file is not synced while the log is open, but for truncation and
-damage, and a power loss may leave any bytes. A clean stop syncs it.
+losses, and a power loss may leave any bytes. A clean stop syncs it.
 Earlier releases wrote none.
 
     log_start_offset   records below are deleted, though their segment may still be there
@@ -15,6 +15,9 @@ Earlier releases wrote none.
     expected_end       where the log ended before it lost its end, as long as the loss is not known
     closed_end         where the log ended when it was last closed
 
+A recovery that finds losses where there is no such file writes one that has only `lost_ranges` and
+`expected_end`: for everything else, the log is opened as without the file.
+
 A log can be opened without the file. **A segment is trusted if it is listed here with exactly the
 size it has now, and every other segment is scanned.** Only synced segments are listed. So after a
 clean stop (everything is listed) nothing is scanned, after a crash the segments that were not
@@ -22,6 +25,7 @@ synced are, and there is no marker to remove in time: the first append makes the
 """
 
 import json
+from collections.abc import Mapping
 from typing import NamedTuple
 from zlib import crc32
 
@@ -97,6 +101,13 @@ class LogState(NamedTuple):
     """Where the log ended when it was last closed; -1 if it never was. A snapshot is there."""
 
 
+class Losses(NamedTuple):
+    """The part of the state that no scan of the log can find again."""
+
+    lost_ranges: tuple[LostRange, ...] = ()
+    expected_end: int = 0
+
+
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
     content = {
         "version": _VERSION,
@@ -112,6 +123,15 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "expected_end": state.expected_end,
         "closed_end": state.closed_end,
     }
+    _write(disk, directory, content, sync=sync)
+
+
+def write_losses(disk: Disk, directory: str, losses: Losses) -> None:
+    """Write a file that tells of nothing else, to stable storage."""
+    _write(disk, directory, {"version": _VERSION, **losses._asdict()}, sync=True)
+
+
+def _write(disk: Disk, directory: str, content: Mapping[str, object], *, sync: bool) -> None:
     data = json.dumps(content, separators=(",", ":")).encode()
     checked = b"%b\n%08x\n" % (data, crc32(data))
     disk.replace_file(f"{directory}/{STATE_FILE}", checked, sync=sync)
@@ -122,15 +142,28 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
 
     OSError if the disk fails: it alone may know that the log has lost records.
     """
+    return read_state_and_losses(disk, directory)[0]
+
+
+def read_state_and_losses(disk: Disk, directory: str) -> tuple[LogState | None, Losses]:
+    """The state, and what the file tells of losses, also if it tells of nothing else."""
+    losses = Losses()
     try:
         data, _, checksum = disk.read_file(f"{directory}/{STATE_FILE}").partition(b"\n")
         if checksum and checksum != b"%08x\n" % crc32(data):
-            return None
+            return None, losses
         content = json.loads(data)
         if content["version"] != _VERSION:
-            return None
+            return None, losses
+        losses = Losses(
+            tuple(
+                LostRange(int(start), int(end), str(reason))
+                for start, end, reason in content.get("lost_ranges", ())
+            ),
+            int(content.get("expected_end", 0)),
+        )
         segments = [SegmentState(*map(int, numbers)) for numbers in content["segments"]]
-        return LogState(
+        state = LogState(
             int(content["log_start_offset"]),
             [(int(epoch), int(start)) for epoch, start in content["epochs"]],
             {segment.base_offset: segment for segment in segments},
@@ -140,14 +173,12 @@ def read_state(disk: Disk, directory: str) -> LogState | None:
                 int(content.get("last_horizon_ms", -1)),
                 int(content.get("deletions_upto", 0)),
             ),
-            tuple(
-                LostRange(int(start), int(end), str(reason))
-                for start, end, reason in content.get("lost_ranges", ())
-            ),
+            losses.lost_ranges,
             "lost_ranges" in content,
             frozenset(map(int, content.get("untrusted", ()))),
-            int(content.get("expected_end", 0)),
+            losses.expected_end,
             int(content.get("closed_end", -1)),
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return None
+        return None, losses
+    return state, losses

@@ -116,4 +116,6 @@ class StateFile:
             expected_end=log.missed_end,
             closed_end=log.closed_end,
         )
-        write_state(log.files.disk, log.directory, state, sync=sync)
+        # A torn file would not tell of the losses that the one before may have told of.
+        is_only_copy = bool(state.lost_ranges or state.expected_end)
+        write_state(log.files.disk, log.directory, state, sync=sync or is_only_copy)

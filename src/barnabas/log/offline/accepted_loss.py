@@ -4,7 +4,7 @@ from barnabas.log.config import LogConfig
 from barnabas.log.errors import storage_errors
 from barnabas.log.log import Log
 from barnabas.log.lost_ranges import LostRange
-from barnabas.log.state import read_state
+from barnabas.log.state import read_state_and_losses
 from barnabas.log.storage import Disk
 
 
@@ -12,8 +12,8 @@ def lost_ranges(disk: Disk, directory: str) -> list[LostRange]:
     """The ranges that the log has lost, as far as its broker has found out. Raises
     `StorageError`."""
     with storage_errors(f"cannot read {directory}"):
-        state = read_state(disk, directory)
-    return [] if state is None else list(state.lost_ranges)
+        _, losses = read_state_and_losses(disk, directory)
+    return list(losses.lost_ranges)
 
 
 def accept_loss(disk: Disk, directory: str, now_ms: int) -> list[LostRange]:

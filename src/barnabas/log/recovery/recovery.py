@@ -29,10 +29,11 @@ from barnabas.log.leader_epochs import LeaderEpochs
 from barnabas.log.lost_ranges import LostRange, LostRanges
 from barnabas.log.recovery.inventory import Inventory
 from barnabas.log.recovery.leftovers import remove_leftovers, usable_snapshots
+from barnabas.log.recovery.loss_memory import LossMemory
 from barnabas.log.recovery.recovered import Recovered, RecoveryReport
 from barnabas.log.recovery.salvage import salvage
 from barnabas.log.recovery.segment_loader import SegmentLoader
-from barnabas.log.recovery.witnesses import Witnesses, find_witnesses
+from barnabas.log.recovery.witnesses import Witnesses, end_told_by_indexes, find_witnesses
 from barnabas.log.segment.batch_epochs import epoch_runs, write_epoch
 from barnabas.log.segment.batch_search import find_batch
 from barnabas.log.segment.file_names import file_name
@@ -41,7 +42,7 @@ from barnabas.log.segment.scan import Flaw
 from barnabas.log.segment.segment import Segment
 from barnabas.log.segment.segments import Segments
 from barnabas.log.start_mark import marked_start, move_mark
-from barnabas.log.state import STATE_FILE, LogState, SegmentState, read_state, write_state
+from barnabas.log.state import LogState, SegmentState, read_state_and_losses
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -54,13 +55,18 @@ def recover(
     if not listing:
         none = LostRanges()
         return Recovered(Segments(), LeaderEpochs(), 0, 0, [], None, 0, Progress(), none)
-    state = read_state(files.disk, directory) if STATE_FILE in listing else None
+    state, earlier = read_state_and_losses(files.disk, directory)
+    memory = LossMemory(files.disk, directory, state, earlier)
     witnesses = Witnesses()
     if not power_lost:
         untrusted = state.untrusted if state is not None else ()
         witnesses = find_witnesses(files.disk, directory, listing, untrusted)
+        # Its indexes are removed or written again from here on.
+        memory.keep(memory.lost_ranges, end_told_by_indexes(files.disk, directory, witnesses))
     remove_leftovers(files.disk, directory, listing)
-    opening = Recovery(files, directory, config, now_ms, listing, state, power_lost, witnesses)
+    opening = Recovery(
+        files, directory, config, now_ms, listing, state, power_lost, witnesses, memory
+    )
     return opening.run()
 
 
@@ -77,6 +83,7 @@ class Recovery:
         state: LogState | None,
         power_lost: bool,
         witnesses: Witnesses,
+        memory: LossMemory,
     ) -> None:
         self._files = files
         self._disk = files.disk
@@ -87,6 +94,7 @@ class Recovery:
         self._state = state
         self._power_lost = power_lost
         self._witnesses = witnesses
+        self._memory = memory
         self._epochs = LeaderEpochs(state.epochs if state else None)
         self._marked_start = marked_start(listing)
         # After a power loss the state may be an older one.
@@ -104,7 +112,7 @@ class Recovery:
             first = min(self._inventory.base_offsets, default=0)
             self._log_start_offset = max(self._log_start_offset, first)
         self._loader = SegmentLoader(listing, self._epochs, power_lost=power_lost)
-        self._lost = LostRanges(state.lost_ranges if state else ())
+        self._lost = memory.lost_ranges
         self._cut_bytes = 0
         self._corrected_epochs = 0
         self._suspect_epochs_from: int | None = None
@@ -127,6 +135,7 @@ class Recovery:
         missing = list(self._inventory.missing(self._log_start_offset))
         self._find_lost(segments, missing)
         self._lost.start_at(self._log_start_offset)
+        lost_end = max((each.end for each in self._lost), default=0)
         self._lost.cut_at(end)
         start = max(self._log_start_offset, segments[0].base_offset if segments else 0)
         if self._lost and self._lost.first_offset is not None:
@@ -139,9 +148,11 @@ class Recovery:
         if self._is_compaction_unknown and segments:
             self._compaction.deletions_upto = segments[-1].base_offset
         committed = self._state.committed_offset if self._state else 0
-        report = self._report(missing, end, committed)
+        report = self._report(missing, end, max(committed, lost_end))
         if report is not None:
-            self._remember(report.expected_end, end)
+            # Some of the witnesses are removed now.
+            missed_end = report.expected_end if report.expected_end > end else 0
+            self._memory.keep(self._lost, missed_end)
         scanned_from = self._loader.first_scanned
         return Recovered(
             segments,
@@ -172,20 +183,18 @@ class Recovery:
             move_mark(self._disk, self._directory, self._marked_start, first)
             self._marked_start = first
 
-    def _report(
-        self, missing: list[SegmentState], end: int, committed: int
-    ) -> RecoveryReport | None:
+    def _report(self, missing: list[SegmentState], end: int, reached: int) -> RecoveryReport | None:
+        """`reached`: an offset that the log had reached according to its state."""
         inventory = self._inventory
         ends = [each.next_offset for each in missing]
-        if self._state is not None:
-            ends.append(self._state.expected_end)
+        ends.append(self._memory.expected_end)
         last = max(inventory.base_offsets, default=None)
         # An earlier release did not write where the log was closed.
         is_closed = last is not None and inventory.is_trusted(last)
         if self._state is not None and self._state.closed_end == end:
             is_closed = True
         ends.append(self._witnesses.expected_end(end, is_closed=is_closed))
-        expected_end = max([committed, *ends, *inventory.ends_of_shrunk()])
+        expected_end = max([reached, *ends, *inventory.ends_of_shrunk()])
         has_lost = missing or self._lost or expected_end > end
         if self._loader.first_scanned is None and not self._dropped_segments and not has_lost:
             return None
@@ -198,13 +207,6 @@ class Recovery:
             expected_end,
             self._corrected_epochs,
         )
-
-    def _remember(self, expected_end: int, end: int) -> None:
-        """Keep what the witnesses have told for the next start: some of them are removed now."""
-        state = self._state
-        if state is not None and max(end, state.expected_end) < expected_end:
-            state = state._replace(expected_end=expected_end)
-            write_state(self._disk, self._directory, state, sync=True)
 
     def _load_segments(self) -> Segments:
         inventory = self._inventory
@@ -255,6 +257,8 @@ class Recovery:
         end = previous.next_offset
         if self._inventory.explains_gap(previous.base_offset, end, base_offset):
             return False
+        if self._memory.covers(end, base_offset):
+            return False  # it is known to be gone since before
         self._loader.note_flaw(f"{previous.log.path} ends at {end}, not {base_offset}")
         return True
 
@@ -267,6 +271,8 @@ class Recovery:
             was_synced = True
         if was_synced or base_offset < self._inventory.last_trusted:
             return False
+        if self._memory.covers(segment.next_offset, segment.next_offset + 1):
+            return False  # a read has found the damage, and it is not cut out yet
         if self._power_lost:
             return True
         if any(size for later, size in sizes.items() if later > base_offset):
@@ -290,16 +296,10 @@ class Recovery:
                 self._salvaged[behind] = synced_end
         end = min([*left, *([] if behind is None else [behind])], default=segment.next_offset)
         self._lost.add(LostRange(segment.next_offset, end, flaw.reason))
-        self._keep_lost()
+        # If this node is killed before the log is used, the gap that stays could be taken for one
+        # that compaction has left, or a loss of power.
+        self._memory.keep(self._lost)
         self._cut(segment)
-
-    def _keep_lost(self) -> None:
-        """Damage is about to be cut out. If this node is killed before the log is used, the gap
-        that stays could be taken for one that compaction has left.
-        """
-        if self._state is not None:
-            self._state = self._state._replace(lost_ranges=tuple(self._lost))
-            write_state(self._disk, self._directory, self._state, sync=True)
 
     def _synced_end(self, base_offset: int) -> int:
         listed = self._inventory.listed.get(base_offset)

@@ -23,8 +23,9 @@ from barnabas.log.segment.file_names import (
     file_name,
     offset_in,
 )
+from barnabas.log.segment.scan import Flaw, scan_batches
 from barnabas.log.segment.sparse_index import OFFSET_ENTRY
-from barnabas.log.storage import Disk
+from barnabas.log.storage import Disk, File
 
 
 class Witnesses(NamedTuple):
@@ -33,6 +34,8 @@ class Witnesses(NamedTuple):
     snapshots: Collection[int] = ()
     segments: Collection[int] = ()
     """Base offsets of segments that have no file."""
+    last: int | None = None
+    """Base offset of the last segment that has one."""
     has_long_index: bool = False
     """The index of the last segment has an entry behind its end."""
 
@@ -65,8 +68,34 @@ def find_witnesses(
     return Witnesses(
         {offset for offset in snapshots if offset is not None and offset not in present},
         {*untrusted, *indexed}.difference(present),
+        last,
         last is not None and last in indexed and _is_long(disk, directory, listing, last),
     )
+
+
+def end_told_by_indexes(disk: Disk, directory: str, witnesses: Witnesses) -> int:
+    """Where the log ended at least, according to the witnesses that an opening removes before it
+    knows where the log ends now; 0 if there are none.
+    """
+    last = -1 if witnesses.last is None else witnesses.last
+    end = max((offset + 1 for offset in witnesses.segments if offset > last), default=0)
+    if witnesses.has_long_index:
+        file = disk.open(f"{directory}/{file_name(last)}")
+        try:
+            end = max(end, _end_of(file, last) + 1)
+        finally:
+            file.close()
+    return end
+
+
+def _end_of(file: File, base_offset: int) -> int:
+    """Where the whole batches of a segment end."""
+    end = base_offset
+    for found in scan_batches(file, file.size()):
+        if isinstance(found, Flaw) or found.flaw is not None:
+            break
+        end = found.header.next_offset
+    return end
 
 
 def _is_long(disk: Disk, directory: str, listing: dict[str, int], base_offset: int) -> bool:
