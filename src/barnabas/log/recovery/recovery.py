@@ -14,6 +14,9 @@ A segment may also be missing, or have lost its last batches without a trace, so
 begin where the one before ends, unless a compaction has left a gap (`Inventory.explains_gap`). If
 it was the last one, other files tell of it (`witnesses`).
 
+What is found to be lost is written to stable storage before the evidence goes (`loss_memory`), and
+a later start takes no part of it for a torn tail.
+
 What interrupted operations left behind is removed (`leftovers`), and so are segments that a
 compaction had merged into their predecessor. (Compaction replaces a segment by one atomic rename,
 so old and new never coexist under one name.)
