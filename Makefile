@@ -19,7 +19,7 @@ help: ## Show this list
 
 setup: $(STAMP) ## Create .venv and install Barnabas with its development tools
 
-SOURCES := pyproject.toml setup.py requirements/uv.txt $(wildcard src/kernel/* src/json_kernel/* src/kernel_headers/*)
+SOURCES := pyproject.toml setup.py requirements/uv.txt $(wildcard src/kernel/* src/json_kernel/* src/avro_kernel/* src/columns/* src/kernel_headers/*)
 NEW_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Barnabas needs Python 3.11 or newer; run make PYTHON=python3.12 setup"; exit 1; }
 
@@ -133,5 +133,5 @@ ops: $(TOOLS_VENV)/.installed ## Lint the Dockerfile, the compose file, the mani
 	  && systemd-analyze verify --man=no $(TOOLS_VENV)/barnabas.service; fi
 
 clean: ## Remove everything that the other targets have created
-	rm -rf $(VENV) $(DOCS_VENV) $(TOOLS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(DOCS_VENV) $(TOOLS_VENV) build dist site demo-output src/*.egg-info src/barnabas/records/_kernel.*so src/barnabas/spark/decoding/_json_kernel.*so src/barnabas/formats/arrow/_avro_kernel.*so .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,6 @@
-"""The compiled kernels: of records, and of JSON for Spark. The rest stands in pyproject.toml.
+"""The compiled kernels: of records, of JSON for Spark, and of Avro.
+
+The rest stands in pyproject.toml.
 
 They are optional: without a C compiler the installation goes through, and Python does the same
 work. They keep to the stable ABI, so one build serves all versions of Python from 3.11 on;
@@ -49,7 +51,8 @@ setup(
         Extension(
             "barnabas.spark.decoding._json_kernel",
             sources=[
-                "src/json_kernel/columns.c",
+                "src/columns/arrow.c",
+                "src/columns/columns.c",
                 "src/json_kernel/convert.c",
                 "src/json_kernel/module.c",
                 "src/json_kernel/numbers.c",
@@ -60,9 +63,30 @@ setup(
             depends=[
                 "src/kernel_headers/add_type.h",
                 "src/kernel_headers/utf8.h",
-                "src/json_kernel/columns.h",
+                "src/columns/arrow.h",
+                "src/columns/columns.h",
                 "src/json_kernel/convert.h",
                 "src/json_kernel/scan.h",
+            ],
+            extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
+            py_limited_api=STABLE_ABI,
+            optional=True,
+        ),
+        Extension(
+            "barnabas.formats.arrow._avro_kernel",
+            sources=[
+                "src/avro_kernel/module.c",
+                "src/avro_kernel/program.c",
+                "src/columns/arrow.c",
+                "src/columns/columns.c",
+            ],
+            depends=[
+                "src/avro_kernel/program.h",
+                "src/columns/arrow.h",
+                "src/columns/columns.h",
+                "src/kernel_headers/add_type.h",
+                "src/kernel_headers/utf8.h",
             ],
             extra_compile_args=["-O3", "-std=c11", "-Wall", "-Wextra"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],

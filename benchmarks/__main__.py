@@ -31,11 +31,12 @@ app             handled records a CPU second of applications, vs. other framewor
 clients         records a second, and a CPU second, of our client vs. others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
 record_check    what a broker pays for looking at every record, with and without C
+avro            Avro values to Arrow columns, with and without C, vs. fastavro
 spark_reads     rows a second and CPU of Spark reading a topic, vs. Spark's own Kafka connector
 spark_writes    the same for Spark writing to a topic, and from one topic to another
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
-decoding        CPU of decoding JSON values in the reader, beside from_json
+decoding        CPU of decoding values in the reader: JSON beside from_json, Avro of a registry
 simulator       simulated seconds of whole clusters per CPU second
 mirror          a mirror's MB/s, CPU per GB and latency, vs. Mirror Maker 2
 changes         changes of a PostgreSQL into a topic: speed, CPU, latency, vs. Debezium
@@ -110,7 +111,7 @@ OF_MONITORING = ("metrics", "scrape")
 OF_CLIENTS = ("clients",)
 OF_APPLICATIONS = ("app",)
 FRAMEWORKS = [BARNABAS, FASTSTREAM_CONFLUENT, FASTSTREAM_AIOKAFKA, QUIXSTREAMS, FAUST]
-OF_RECORDS = ("columns", "record_check")
+OF_RECORDS = ("columns", "record_check", "avro")
 OF_SIMULATOR = ("simulator",)
 OF_PIPELINES = ("nexmark", "ad_events")
 OF_SPARK = ("spark_reads", "spark_writes", "decoding", "changes", "mirror")

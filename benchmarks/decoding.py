@@ -1,8 +1,9 @@
-"""Decoding JSON values: what it costs, beside Spark's own `from_json`.
+"""Decoding values: JSON beside Spark's own `from_json`, Avro of a registry beside a typed schema.
 
 all columns     a nested value of about 320 B, of Nexmark's bids, into typed columns
 two fields      the same, of which two fields are used
 read            the values as bytes, as both begin
+registered      Avro with ids of a schema registry, beside Avro of a schema that is given
 
 CPU is that of the JVM and of all Python processes, per record, of a batch read into nothing: the
 whole of it, reading included. Beside it: the connector reads bytes, and `from_json` decodes them,
@@ -10,6 +11,9 @@ without being strict about what follows the object.
 """
 
 import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,12 +21,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
 import barnabas
+from barnabas.formats.registered.wire_format import header
 from barnabas.spark.decoding.decoding import Decoding
+from barnabas.spark.pipelines.formats.avro import AvroValues
 from barnabas.spark.source.options import DECODING
 from barnabas.spark.source.record_decoding import RecordDecoding
+from benchmarks.avro import WRITER, orders
 from benchmarks.bench import BASELINE, TOPIC, Bench, Row
 from benchmarks.brokers import BARNABAS, Broker, Contender
 from benchmarks.spark_side import PARTITIONS, Work, compare, session
+from tests.registry.registry_process import registries
 
 SCHEMA = (
     "event_type INT, "
@@ -36,6 +44,8 @@ SCHEMA = (
 )
 _USED = (("bid", "auction"), ("bid", "price"))
 _AT_MOST_RATIO = 0.8
+_REGISTRY_RATIO = 1.05
+_TYPED, _REGISTERED = f"{TOPIC}-typed", f"{TOPIC}-registered"
 _FILL_ROWS = 50_000
 
 
@@ -64,7 +74,33 @@ def measure(bench: Bench) -> list[Row]:
         rows += _cpu(bench, broker, "two fields", count, some)
         plain: dict[str, Work] = {BARNABAS: lambda _: _drain(values(spark, broker))}
         rows += _cpu(bench, broker, "read", count, plain)
+        rows += registered(bench, broker, spark, count)
     return rows
+
+
+def registered(bench: Bench, broker: Broker, spark: SparkSession, count: int) -> list[Row]:
+    """Two topics with the same values, one of them with the ids of a schema."""
+    with TemporaryDirectory() as folder, registries(Path(folder), broker.bootstrap) as make:
+        registry = make()
+        path = f"/subjects/{_REGISTERED}-value/versions"
+        answer: Any = registry.call("POST", path, {"schema": WRITER}).body
+        values = orders(_FILL_ROWS)
+        with barnabas.Producer(broker.bootstrap) as producer:
+            for _ in range(0, count, _FILL_ROWS):
+                producer.send_table(pa.table({"value": values}), topic=_TYPED)
+                start = header(answer["id"])
+                table = pa.table({"value": [start + each for each in values]})
+                producer.send_table(table, topic=_REGISTERED)
+        typed = AvroValues(WRITER).decoding("UTC")
+        reader = spark.read.format("barnabas").option("registry", registry.url)
+        works: dict[str, Work] = {
+            BARNABAS: lambda _: _drain(
+                reader.options(**_options(broker, _REGISTERED)).option("schema", "registry").load()
+            ),
+            BASELINE: lambda _: _drain(ours(spark, broker, typed, _TYPED)),
+        }
+        (speed, cpu), _ = compare(bench, broker, "registered", count, works)
+        return [speed, Row("registered", "CPU us each", cpu.values, at_most_ratio=_REGISTRY_RATIO)]
 
 
 def _cpu(bench: Bench, broker: Broker, what: str, count: int, works: dict[str, Work]) -> list[Row]:
@@ -73,9 +109,9 @@ def _cpu(bench: Bench, broker: Broker, what: str, count: int, works: dict[str, W
     return [speed, Row(what, "CPU us each", cpu.values, at_most_ratio=ratio)]
 
 
-def ours(spark: SparkSession, broker: Broker, values: Decoding) -> DataFrame:
+def ours(spark: SparkSession, broker: Broker, values: Decoding, topic: str = TOPIC) -> DataFrame:
     decoding = RecordDecoding(values)
-    reader = spark.read.format("barnabas").options(**_options(broker))
+    reader = spark.read.format("barnabas").options(**_options(broker, topic))
     return reader.option(DECODING, decoding.option()).schema(decoding.schema).load()
 
 
@@ -112,5 +148,5 @@ def _drain(rows: DataFrame) -> None:
     rows.write.format("noop").mode("overwrite").save()
 
 
-def _options(broker: Broker) -> dict[str, str]:
-    return {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": TOPIC}
+def _options(broker: Broker, topic: str = TOPIC) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": topic}

@@ -30,6 +30,8 @@ _ELSEWHERE = {
     "tools/": (LOOSE,),
     "src/kernel": ("records", "client", LOOSE),
     "src/json_kernel/": ("spark",),
+    "src/avro_kernel/": ("formats", "spark"),
+    "src/columns/": ("formats", "spark"),
 }
 """What is no Python module, and the areas that look at it."""
 

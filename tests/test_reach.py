@@ -16,6 +16,7 @@ pytestmark = pytest.mark.xdist_group("reach")  # one worker, so that the imports
         ("tests/groups/test_group_model.py", "groups"),
         ("docs/quickstart.md", "examples"),
         ("src/json_kernel/scan.c", "spark"),
+        ("src/avro_kernel/program.c", "formats"),
         ("ops/compose.yaml", "ops"),
     ],
 )

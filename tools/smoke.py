@@ -1,6 +1,6 @@
 """What an installed Barnabas must be able to do, with nothing but its own dependencies.
 
-`python tools/smoke.py --compiled` also loads both compiled kernels, `--pure` checks that there are
+`python tools/smoke.py --compiled` also loads the compiled kernels, `--pure` checks that there are
 none. It imports nothing from the repository, so it can be run by any Python that has a wheel.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import barnabas
 from barnabas.__main__ import main  # noqa: F401 - the command line loads
 
-KERNELS = ("records/_kernel", "spark/decoding/_json_kernel")
+KERNELS = ("records/_kernel", "spark/decoding/_json_kernel", "formats/arrow/_avro_kernel")
 
 
 def find_kernel(name: str) -> Path | None:

@@ -1,8 +1,6 @@
 /* The module barnabas.spark.decoding._json_kernel: JSON objects to Arrow columns.
  *
- * Plan(spec): a schema. `spec` is a tuple (kind, flags, precision, scale, name, children), and
- * `children` a tuple of such; flags: 1 the column is built, 2 it is required. The outermost is a
- * struct. Depth is bounded by MAX_SCHEMA_DEPTH.
+ * Plan(spec, Memory): a schema, described as in columns/arrow.h. The outermost node is a struct.
  *
  * Plan.decode(valid | None, ends, data | None, first, rows, starts, offsets, known_until)
  *     -> (is_unusual, columns)
@@ -10,8 +8,7 @@
  * The values are an Arrow array of binary with 32-bit ends: its buffers, its offset and its length.
  * `starts` and `offsets` (int64) describe the session's time zone, see scan.h. `is_unusual` has a
  * byte for each value, 1 if Python has to decide about it: nothing of it is in the columns.
- * `columns` is a list of (length, nulls, valid, ends, data) for each node that is built, parents
- * first; a buffer that there is no need of is None.
+ * `columns` are described in columns/arrow.h.
  *
  * The rule for reading is that of kernel.h: what comes from outside is compared with what is there
  * before it is used. The loop needs no GIL.
@@ -19,6 +16,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "../columns/arrow.h"
 #include "../kernel_headers/add_type.h"
 #include "../kernel_headers/utf8.h"
 #include "convert.h"
@@ -26,68 +24,6 @@
 /* Goes up whenever a function changes what it takes or gives, together with INTERFACE in
  * barnabas/spark/decoding/json_kernel.py. */
 #define INTERFACE 1
-
-#define MAX_SCHEMA_DEPTH 64
-#define IS_BUILT 1
-#define IS_REQUIRED 2
-
-/* -- memory that Arrow keeps ------------------------------------------------------------------ */
-
-typedef struct {
-    PyObject_HEAD
-    uint8_t *data;
-    Py_ssize_t size;
-} Memory;
-
-static void memory_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
-
-    free(((Memory *)self)->data);
-    free_object(self);
-    Py_DECREF(type);
-}
-
-static int memory_getbuffer(PyObject *self, Py_buffer *view, int flags)
-{
-    Memory *m = (Memory *)self;
-
-    return PyBuffer_FillInfo(view, self, m->data, m->size, 1, flags);
-}
-
-static PyType_Slot memory_slots[] = {
-    {Py_tp_dealloc, memory_dealloc},
-    {Py_bf_getbuffer, memory_getbuffer},
-    {Py_tp_doc, "Memory of a column."},
-    {0, NULL},
-};
-
-static PyType_Spec memory_spec = {
-    .name = "barnabas.spark.decoding._json_kernel.Memory",
-    .basicsize = sizeof(Memory),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = memory_slots,
-};
-
-/* The memory changes its owner. */
-static PyObject *given_away(PyObject *type, growing *g)
-{
-    Memory *m;
-    allocfunc alloc = (allocfunc)PyType_GetSlot((PyTypeObject *)type, Py_tp_alloc);
-
-    if (g->data == NULL && !grow(g, 1))
-        return PyErr_NoMemory();
-    m = (Memory *)alloc((PyTypeObject *)type, 0);
-    if (m == NULL)
-        return NULL;
-    m->data = g->data;
-    m->size = (Py_ssize_t)g->bytes;
-    g->hint = g->bytes + g->bytes / 8;
-    g->data = NULL;
-    g->bytes = g->room = 0;
-    return (PyObject *)m;
-}
 
 /* -- a schema --------------------------------------------------------------------------------- */
 
@@ -99,71 +35,6 @@ typedef struct {
     uint64_t objects; /* that were begun, in all values so far */
 } Plan;
 
-static node *node_of(PyObject *spec, int depth)
-{
-    int kind, flags, precision, scale;
-    Py_ssize_t name_size, count;
-    const char *name;
-    PyObject *children;
-    node *n;
-
-    if (depth > MAX_SCHEMA_DEPTH) {
-        PyErr_SetString(PyExc_ValueError, "the schema is nested too deeply");
-        return NULL;
-    }
-    if (!PyTuple_Check(spec) || !PyArg_ParseTuple(spec, "iiiiy#O!", &kind, &flags, &precision,
-                                                  &scale, &name, &name_size, &PyTuple_Type,
-                                                  &children)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "a node is a tuple");
-        return NULL;
-    }
-    count = PyTuple_Size(children);
-    if (kind < 0 || kind >= KINDS || precision < 0 || precision > 38 || scale < 0 || scale > 38 ||
-        count > INT32_MAX / 2 || (kind == LIST && count != 1) || (kind == MAP && count != 2) ||
-        (kind < STRUCT && count != 0)) {
-        PyErr_SetString(PyExc_ValueError, "there is no such node");
-        return NULL;
-    }
-    n = calloc(1, sizeof *n);
-    if (n == NULL)
-        return (node *)PyErr_NoMemory();
-    n->kind = (enum kind)kind;
-    n->is_built = (flags & IS_BUILT) != 0;
-    n->is_required = (flags & IS_REQUIRED) != 0;
-    n->precision = precision;
-    n->scale = scale;
-    n->name = malloc((size_t)name_size + 1);
-    n->children = calloc((size_t)count + 1, sizeof *n->children);
-    if (n->name == NULL || n->children == NULL) {
-        release(n);
-        return (node *)PyErr_NoMemory();
-    }
-    memcpy(n->name, name, (size_t)name_size);
-    n->name_size = (size_t)name_size;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        node *child = node_of(PyTuple_GetItem(children, i), depth + 1);
-        if (child == NULL) {
-            release(n);
-            return NULL;
-        }
-        /* Ends are counted by what is below; nothing is built below what is not. */
-        if (n->kind == STRUCT ? child->is_built && !n->is_built : child->is_built != n->is_built) {
-            PyErr_SetString(PyExc_ValueError, "a part is built, and what it is a part of is not");
-            release(child);
-            release(n);
-            return NULL;
-        }
-        n->children[n->child_count++] = child;
-    }
-    if (n->kind == MAP && n->children[0]->kind != STRING) {
-        PyErr_SetString(PyExc_ValueError, "keys of maps are strings");
-        release(n);
-        return NULL;
-    }
-    return n;
-}
-
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     PyObject *spec, *memory_type;
@@ -174,7 +45,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *named)
     (void)named;
     if (!PyArg_ParseTuple(args, "OO", &spec, &memory_type))
         return NULL;
-    root = node_of(spec, 0);
+    root = node_of(spec);
     if (root == NULL)
         return NULL;
     if (root->kind != STRUCT || !root->is_built) {
@@ -267,48 +138,6 @@ static int decode_values(scan *s, node *root, const uint8_t *valid, const uint8_
                 shorten(root, length);
         }
         is_unusual[i] = (uint8_t)!is_row;
-    }
-    return 1;
-}
-
-static int add_columns(PyObject *type, node *n, PyObject *list)
-{
-    PyObject *parts[3] = {NULL, NULL, NULL}, *column = NULL;
-    growing *all[3] = {&n->valid, &n->ends, &n->data};
-    int is_added = 0;
-
-    if (!n->is_built)
-        return 1;
-    for (int i = 0; i < 3; i++) {
-        int is_wanted = i == 0 ? n->nulls > 0 : i == 1 ? has_ends(n) : n->kind < STRUCT;
-        parts[i] = is_wanted ? given_away(type, all[i]) : Py_NewRef(Py_None);
-        if (parts[i] == NULL)
-            goto end;
-    }
-    column = Py_BuildValue("LLOOO", (long long)n->length, (long long)n->nulls, parts[0], parts[1],
-                           parts[2]);
-    if (column == NULL || PyList_Append(list, column) < 0)
-        goto end;
-    is_added = 1;
-    for (int i = 0; i < n->child_count && is_added; i++)
-        is_added = add_columns(type, n->children[i], list);
-end:
-    Py_XDECREF(column);
-    for (int i = 0; i < 3; i++)
-        Py_XDECREF(parts[i]);
-    return is_added;
-}
-
-/* A buffer, of at least so many bytes; None is empty. */
-static int view_of(PyObject *object, Py_buffer *view, int64_t least)
-{
-    if (object == Py_None)
-        memset(view, 0, sizeof *view);
-    else if (PyObject_GetBuffer(object, view, PyBUF_SIMPLE) < 0)
-        return 0;
-    if (object != Py_None && view->len < least) {
-        PyErr_SetString(PyExc_ValueError, "a buffer is too short");
-        return 0;
     }
     return 1;
 }

@@ -6,7 +6,7 @@
 #ifndef BARNABAS_JSON_SCAN_H
 #define BARNABAS_JSON_SCAN_H
 
-#include "columns.h"
+#include "../columns/columns.h"
 
 /* Spark's reader takes 1000 levels, names of 50,000 characters and numbers of 1000: what comes near
  * is unusual. */

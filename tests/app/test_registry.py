@@ -5,14 +5,16 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
 import barnabas
-from barnabas import App, Consumer, Message, Outgoing, Producer, SentTo
+from barnabas import App, Consumer, Message, Outgoing, Producer, SentTo, State
 from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.formats import Registry
+from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
 from barnabas.schemas import avro_of
 from tests.registry.registry_process import RegistryProcess, registries
 from tests.support.ports import free_ports
@@ -184,6 +186,95 @@ def test_handlers_wait_for_a_registry_that_is_down(
         assert handled.wait(LIMIT_S)
 
     running(app, mend)
+
+
+class Denying(RegistryClient):
+    """A registry that denies whatever it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.asked: list[tuple[str, ...]] = []
+
+    def call(self, _method: str, *path: str, **_: Any) -> Any:
+        self.asked.append(path)
+        raise RegistryAnswerError(40301, "User app is denied operation READ on payroll-value")
+
+
+@pytest.mark.parametrize("options", [{}, {"share": True}], ids=["group", "share"])
+def test_a_record_with_the_id_of_a_denied_schema_stops_nobody(
+    bootstrap: str, names: tuple[str, str], options: dict[str, Any]
+) -> None:
+    """Anyone who may write to the topic can write such a record."""
+    orders, _ = names
+    registry = Registry("http://127.0.0.1:1")
+    registry.client = Denying()
+    app = App(bootstrap, registry=registry)
+    bad = b"\0\0\0\0\7{}"
+    with Producer(bootstrap) as producer:
+        for value in (bad, bad, b"plain"):
+            producer.send(orders, value)
+
+    @app.handler(orders, group=f"g.{orders}", dead_letters=f"{orders}.dead", **options)
+    async def bill(order: Order) -> None: ...
+
+    def look() -> None:
+        assert read(bootstrap, f"{orders}.dead", 3) == [bad, bad, b"plain"]
+
+    running(app, look)
+
+
+def test_handlers_of_plain_types_ask_no_registry(
+    bootstrap: str, names: tuple[str, str], tmp_path: Path
+) -> None:
+    """The 8 bytes of a small int begin as those with the id of a schema do."""
+    topic, _ = names
+    registry = Registry("http://127.0.0.1:1")
+    registry.client = denying = Denying()
+    app = App(bootstrap, registry=registry, state_directory=tmp_path)
+    handled: list[Any] = []
+    with Producer(bootstrap, value=int) as producer:
+        producer.send(topic, 5, key=b"k")
+
+    @app.handler(topic, group=f"g.{topic}")
+    async def take(number: int) -> None:
+        handled.append(number)
+
+    @app.handler(topic, group=f"h.{topic}", share=True)
+    async def take_shared(number: int) -> None:
+        handled.append(number)
+
+    @app.handler(topic, group=f"i.{topic}")
+    async def take_bytes(data: bytes, total: State[int]) -> None:
+        handled.append(int.from_bytes(data))
+
+    running(app, lambda: wait_until(lambda: handled == [5, 5, 5]))
+    assert denying.asked == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "is_asked"),
+    [
+        (Order, True),
+        (Order | None, True),
+        (list[Order], True),
+        (Message[str, Order], True),
+        (list[Message[str, Order]], True),
+        (int, False),
+        (bytes | None, False),
+        (Order | int, False),
+        (dict[str, int], False),
+        (Message, False),
+    ],
+)
+def test_only_models_need_schemas(hint: Any, is_asked: bool) -> None:
+    def take(value: Any) -> None: ...
+
+    take.__annotations__["value"] = hint
+    for name, expected in (("avro", is_asked), ("json-schema", False)):
+        app = App(registry="http://127.0.0.1:1", value_format=name)  # type: ignore[arg-type]
+        app.handler("orders", group="g")(take)
+        (handler,) = app.handlers.values()
+        assert (handler.invocation.schemas is not None) is expected
 
 
 def test_tests_in_memory_need_no_registry() -> None:

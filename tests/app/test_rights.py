@@ -43,13 +43,13 @@ def report() -> str:
     return "report"
 """
 COMMANDS = [
-    "barnabas acls add alice read --topic orders",
+    "barnabas acls add alice read,describe_configs --topic orders",
     "barnabas acls add alice read --group billing",
     "barnabas acls add alice read,write,create --topic orders.retry.30s",
     "barnabas acls add alice read --group billing.retry",
     "barnabas acls add alice write --topic invoices",
     "barnabas acls add alice write,create --topic orders-dead",
-    "barnabas acls add alice read --topic payments",
+    "barnabas acls add alice read,describe_configs --topic payments",
     "barnabas acls add alice read --group book",
     "barnabas acls add alice write --topic booked",
     "barnabas acls add alice read,write,create --topic book.book.total.changelog",
@@ -113,7 +113,7 @@ def check(cli: Cli, module: Path, *options: str) -> tuple[int, list[str], str]:
 def test_a_command_prints_what_the_handlers_need(cli: Cli, module: Path) -> None:
     assert cli.ok("app", "rights", str(module)).splitlines() == COMMANDS
     other = cli.ok("app", "rights", str(module), "--user", "the bill").splitlines()
-    assert other[0] == "barnabas acls add 'the bill' read --topic orders"
+    assert other[0] == "barnabas acls add 'the bill' read,describe_configs --topic orders"
     found = json.loads(cli.ok("app", "rights", str(module), "--json"))
     (of_book,) = [each for each in found if each["resource_name"] == "book.book."]
     assert of_book == {
@@ -148,7 +148,7 @@ def test_the_printed_commands_are_exactly_what_is_missing(cli: Cli, module: Path
         code, left, said = check(cli, module)
         assert left == COMMANDS[index + 1 :], said
     assert code == 0
-    assert said.strip() == "23 rights checked, none is missing"
+    assert said.strip() == "25 rights checked, none is missing"
 
 
 def test_an_administrator_asks_about_a_user(cli: Cli, module: Path, closed: SaslBroker) -> None:

@@ -120,6 +120,20 @@ def test_results_are_sent_with_their_keys(
         assert sum(committed(servers, f"g-{topic}").values()) == 100
 
 
+def test_topics_of_failed_records_are_as_safe_as_the_topic(servers: str, topic: str) -> None:
+    with barnabas.Admin(servers) as admin:
+        admin.set_configs({"min.insync.replicas": 1}, topic=topic)
+    app, dead = App(servers), f"{topic}-dead"
+
+    @app.handler(topic, group=f"g-{topic}", dead_letters=dead, retry_topics=["1s"])
+    def handle(_value: bytes) -> None: ...
+
+    asyncio.run(run_until(app, lambda: True))
+    with barnabas.Admin(servers) as admin:
+        for name in (dead, f"{topic}.retry.1s"):
+            assert admin.configs(topic=name)["min.insync.replicas"].is_own
+
+
 def test_a_slow_record_holds_back_the_commit_but_not_the_others(servers: str, topic: str) -> None:
     fill(servers, topic, 100)
     app = App(servers)

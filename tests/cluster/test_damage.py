@@ -279,6 +279,7 @@ def test_damage_after_a_clean_stop_is_not_served(
     fill(cluster)
     cluster.stop()
     cluster.start()
+    cluster.wait_until_in_sync()  # only to a replica in sync can the leader step aside
     leader = cluster.leader_of(TOPIC)
     damage(leader)
     assert consumed(cluster) == (VALUES, None)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.log import Log, LogConfig, OffsetOutOfRange, OpenFiles, OsDisk
+from barnabas.log import Log, LogConfig, OffsetOutOfRange, OpenFiles, OsDisk, StorageError
 from barnabas.records.batch import parse_header
 from barnabas.records.compression import Compression
 from barnabas.records.decode import decode_records
@@ -239,3 +239,12 @@ def test_timestamp_lookup_is_exact_to_the_record(directory: str) -> None:
 
 def test_max_timestamp_of_an_empty_log(directory: str) -> None:
     assert open_log(directory).reader.offset_of_max_timestamp() is None
+
+
+def test_a_closed_log_takes_no_more(directory: str) -> None:
+    """Its state says where it ended: what came later would not be known at the next start."""
+    log = open_log(directory)
+    put(log, b"a")
+    log.close()
+    with pytest.raises(StorageError, match="is closed"):
+        put(log, b"b")

@@ -208,3 +208,14 @@ def test_confluents_client_signs_in(broker: SaslBroker, secured: RegistryProcess
     with pytest.raises(SchemaRegistryError) as unknown:
         SchemaRegistryClient({"url": secured.url}).get_subjects()
     assert unknown.value.http_status_code == 401
+
+
+def test_no_caller_keeps_a_change_out_of_the_log(secured: RegistryProcess) -> None:
+    """With the header by which instances forward requests to each other, which anybody can send."""
+    given = {"Authorization": "Basic " + b64encode(f"registry:{PASSWORD}".encode()).decode()}
+    reply = secured.call(
+        "POST", "/subjects/unlogged/versions", SCHEMA, **given, **{"Barnabas-Forwarded": "1"}
+    )
+    assert reply.status == 200, reply
+    line = "registry at 127.0.0.1, forwarded: POST /subjects/unlogged/versions"
+    wait_until(lambda: line in secured.log.read_text(), secured.said)

@@ -56,6 +56,7 @@ from tests.sim import (
     replay_variants,
     reused_name_variants,
     schedules,
+    service_variants,
     share_variants,
     transaction_variants,
     voter_variants,
@@ -429,6 +430,7 @@ VARIANTS: dict[str, Variant] = {
     **change_variants.VARIANTS,
     **voter_variants.VARIANTS,
     **mixed_group_variants.VARIANTS,
+    **service_variants.VARIANTS,
 }
 
 
@@ -440,6 +442,7 @@ _ADDED = (
     "_CHANGES",
     "_VOTER_CHANGES",
     "_MIXED_GROUPS",
+    "_SERVICES",
 )
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 

@@ -45,6 +45,7 @@ _LONGER_S = {
     "spark/pipelines/test_pipelines.py": 40,
     "spark/pipelines/test_postgres_changes.py": 45,
     "spark/pipelines/test_query_source.py": 45,
+    "spark/pipelines/test_registered_columns.py": 30,
     "spark/pipelines/test_secured_pipelines.py": 50,
     "spark/pipelines/test_watch.py": 20,
     "spark/pipelines/test_wordcount.py": 60,

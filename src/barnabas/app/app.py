@@ -317,7 +317,6 @@ class App:
             self.title,
             self.security,
             self.consumer_options,
-            self.values.known,
         )
         running = self._running = Running(self, connections, SystemClock())
         try:

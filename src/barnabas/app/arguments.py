@@ -122,13 +122,21 @@ def decode_by(hint: Any, what: str, values: ModelValues) -> Decode | None:
     """Decodes to a type; None stands for the bytes, or None, as they are."""
     if hint is None or hint is Any:
         return None
-    if get_origin(hint) in (Union, types.UnionType) and types.NoneType in get_args(hint):
-        some = [each for each in get_args(hint) if each is not types.NoneType]
-        inner: Any = some[0]
-        for each in some[1:]:
-            inner = inner | each
-        return None if inner is bytes else values.decoder(inner, what, null=True)
-    return values.decoder(hint, what)
+    inner = _not_null(hint)
+    if inner is hint:
+        return values.decoder(hint, what)
+    return None if inner is bytes else values.decoder(inner, what, null=True)
+
+
+def _not_null(hint: Any) -> Any:
+    """`Order` for `Order | None`."""
+    if get_origin(hint) not in (Union, types.UnionType) or types.NoneType not in get_args(hint):
+        return hint
+    some = [each for each in get_args(hint) if each is not types.NoneType]
+    inner: Any = some[0]
+    for each in some[1:]:
+        inner = inner | each
+    return inner
 
 
 class Invocation:
@@ -144,6 +152,8 @@ class Invocation:
         self.is_async = inspect.iscoroutinefunction(function)
         self._decode_value = decode_by(self.parameters.value_type, "value", values)
         self._decode_key = decode_by(self.parameters.key_type, "key", ModelValues())
+        self.schemas = values.schemas(_not_null(self.parameters.value_type))
+        """What a consumer asks for the schemas of values; None if they are read without."""
         self.call: Callable[[Message], Any] = self._plain()
 
     @property

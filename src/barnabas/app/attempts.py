@@ -16,13 +16,15 @@ from barnabas.app.logs import current_handler, current_message
 from barnabas.app.one_context import OneContext
 from barnabas.app.outgoing import Encoded
 from barnabas.app.ports import Sink
+from barnabas.app.state.attempt_state import AttemptState
 from barnabas.app.state.handler_states import CONFIRMED_BYTES, HandlerStates
-from barnabas.app.undelivered import SinkFailed, is_of_record
+from barnabas.app.undelivered import SinkFailed, delivered, is_of_record
 from barnabas.client.producer.dead_letters import letter_headers
 from barnabas.errors import (
     BarnabasError,
     GiveUp,
     HandlerFailed,
+    NotAuthorized,
     RetryAfter,
     UndecodableRecord,
     UnknownTopic,
@@ -85,7 +87,7 @@ class Attempts:
 
     # -- one attempt ---------------------------------------------------------------------------
 
-    async def attempt(self, message: Message) -> Any:
+    async def attempt(self, message: Message, state: AttemptState | None = None) -> Any:
         """Call the handler once, with all that belongs to it."""
         began = perf_counter()
         self.active += 1
@@ -93,7 +95,7 @@ class Attempts:
         current_message.set(message)
         try:
             with span(self._handler.name, message):
-                return await self._through(message, 0)
+                return await self._through(message, 0, state)
         except asyncio.CancelledError as error:
             raise failure_of(error) from error
         finally:
@@ -106,32 +108,36 @@ class Attempts:
 
         Returns when it is delivered; in a transaction, whose end waits for that, when it is sent.
         """
+        state = None if self.states is None else self.states.attempt(message)
         try:
-            result = await self.attempt(message)
+            result = await self.attempt(message, state)
         finally:
             if self.states is not None and self.states.unreadable is not None:
                 raise SinkFailed(self.states.unreadable)  # the same for each attempt
         sent = await self.send(await self.encoded(result, message))
         if not self._handler.exactly_once:
             await confirmed(sent)
-        if self.states is not None:
-            sent += await self._send_change(self.states, message)
+        if self.states is not None and state is not None and state.change is not None:
+            sent += await self._send_change(self.states, message, state.change)
         return sent
 
-    async def _send_change(self, states: HandlerStates, message: Message) -> list[SentResult]:
+    async def _send_change(
+        self, states: HandlerStates, message: Message, changed: Encoded
+    ) -> list[SentResult]:
         """Send what the handler has changed in its state, after its results.
 
         It is part of the transaction, or is stored before the offset is committed.
         """
-        changed = states.changed(message)
-        if changed is None:
-            return []
+        is_large = len(changed.value or b"") > CONFIRMED_BYTES
+        is_waited_for = is_large or states.refused.is_suspect(message)
         try:
             sent = await self.send([changed])
+            if is_waited_for and not self._handler.exactly_once:
+                await confirmed(sent)
         except UnknownTopic as error:
             raise SinkFailed(states.deleted()) from error
-        if not self._handler.exactly_once and len(changed.value or b"") > CONFIRMED_BYTES:
-            await confirmed(sent)
+        except NotAuthorized as error:  # it is the same for all records
+            raise SinkFailed(error) from error
         states.change(changed, sent[0].receipt)
         return sent
 
@@ -150,26 +156,31 @@ class Attempts:
             except BarnabasError as error:  # it is the same for all records
                 raise SinkFailed(error) from error
 
-    async def _through(self, message: Message, at: int) -> Any:
+    async def _through(self, message: Message, at: int, state: AttemptState | None) -> Any:
         if at == len(self._middleware):
-            return await self._call(message)
+            return await self._call(message, state)
 
         def call_next(given: Message) -> Any:
-            return self._through(given, at + 1)
+            return self._through(given, at + 1, state)
 
         following: Next = call_next
         return await self._middleware[at](message, following)
 
-    async def _call(self, message: Message) -> Any:
+    async def _call(self, message: Message, state: AttemptState | None) -> Any:
         invocation = self._handler.invocation
-        if self.states is None and not invocation.parameters.dependencies:
+        if state is None and not invocation.parameters.dependencies:
             if invocation.is_async:
                 return await invocation.call(message)
             return await self._run_sync(invocation.call, message)
         arguments = invocation.arguments(message)
-        if self.states is not None:
-            arguments |= self.states.open(message)
-        return await self.call_with(arguments)
+        if state is None:
+            return await self.call_with(arguments)
+        arguments |= state.open()
+        try:
+            return await self.call_with(arguments)
+        except BaseException:
+            state.forget()
+            raise
 
     async def call_with(self, arguments: dict[str, Any]) -> Any:
         """Call the function with these arguments and its dependencies."""
@@ -331,15 +342,10 @@ class Attempts:
 
 async def confirmed(sent: Iterable[SentResult]) -> None:
     """Wait until all are delivered; raises if one is not."""
-    failures: list[BarnabasError] = []
-    for each in sent:
-        try:
-            await each.receipt
-        except BarnabasError as error:
-            failures.append(error)
-    if failures:
-        failures.sort(key=is_of_record)  # that of the producer counts more
-        raise _classified(failures[0]) from failures[0]
+    try:
+        await delivered(each.receipt for each in sent)
+    except BarnabasError as error:
+        raise _classified(error) from error
 
 
 def _classified(error: BarnabasError) -> Exception:

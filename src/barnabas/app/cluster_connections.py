@@ -14,10 +14,12 @@ from barnabas.app.runners.delayed_records import DelayedRecords
 from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.app.state.cluster_changelog import ClusterChangelog
 from barnabas.app.values.model_values import loaded
+from barnabas.client.admin.companion_topic import HEADER_BYTES, ensure_companion
 from barnabas.client.admin.transactions import fence_abandoned
 from barnabas.client.connect.address import BootstrapServers
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.connect.security_settings import SecurityValue, security_settings
+from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.dead_letters import KEPT_FOREVER
 from barnabas.client.rights.probe import missing_rights
@@ -27,9 +29,7 @@ from barnabas.client.share.delivery_limit import DEFAULT_LIMIT
 from barnabas.errors import BarnabasError, BrokerError
 from barnabas.formats import Format
 
-_LIMIT = "max.message.bytes"
 _IN_SYNC = "min.insync.replicas"
-_HEADER_BYTES = 64 * 1024
 _RIGHTS_S = 5
 
 _log = logging.getLogger("barnabas.app")
@@ -53,10 +53,7 @@ class _PreparedQueue(aio.Queue):
 
 
 class ClusterConnections:
-    """`options` are those of the consumers, such as group_protocol or session_timeout_ms.
-
-    `value_format` is what consumers ask a registry with; values are bytes all the same.
-    """
+    """`options` are those of the consumers, such as group_protocol or session_timeout_ms."""
 
     def __init__(
         self,
@@ -64,13 +61,11 @@ class ClusterConnections:
         client_id: str,
         security: Mapping[str, SecurityValue] | None,
         options: Mapping[str, Any],
-        value_format: Format | None = None,
     ) -> None:
         self.bootstrap_servers = bootstrap_servers
         self.security = security
         self.client_id = client_id
         self._options = dict(options)
-        self._value_format = value_format
 
     def source(
         self,
@@ -81,12 +76,16 @@ class ClusterConnections:
         start: Where | None,
         on_revoked: Revoke | None,
         on_lost: Revoke | None,
+        schemas: Format | None = None,
+        isolation: IsolationName | None = None,
     ) -> Source:
         options: dict[str, Any] = {"commit_interval_ms": 1_000, **self._options}
         if start is not None:
             options["start"] = start
-        if self._value_format is not None:
-            options["value_format"] = self._value_format
+        if schemas is not None:
+            options["value_format"] = schemas
+        if isolation is not None:
+            options["isolation"] = isolation
         consumer = aio.Consumer(
             self.bootstrap_servers,
             topics,
@@ -100,7 +99,15 @@ class ClusterConnections:
         )
         return cast("Source", consumer)
 
-    def jobs(self, topics: Sequence[str], group: str, *, prefetch: int, start: Any) -> Jobs:
+    def jobs(
+        self,
+        topics: Sequence[str],
+        group: str,
+        *,
+        prefetch: int,
+        start: Any,
+        schemas: Format | None = None,
+    ) -> Jobs:
         queue = _PreparedQueue(
             self.bootstrap_servers,
             topics,
@@ -111,7 +118,7 @@ class ClusterConnections:
             client_id=self.client_id,
             security=self.security,
         )
-        queue.known = self._value_format
+        queue.known = schemas
         return cast("Jobs", queue)
 
     async def delivery_limit(self, group: str) -> int:
@@ -193,13 +200,21 @@ class ClusterConnections:
         async with self._admin() as admin:
             known = await admin.topics()
             for name, pattern in like.items():
-                if name in known:
-                    continue
-                count = len(known[pattern].partitions) if pattern in known else 1
-                configs = await _room_for_headers(admin, pattern) if pattern in known else {}
-                if name == dead_letters:
-                    configs |= KEPT_FOREVER
-                await admin.create_topic(name, partitions=count, configs=configs, exist_ok=True)
+                if name not in known and pattern not in known:
+                    configs = KEPT_FOREVER if name == dead_letters else {}
+                    await admin.create_topic(name, partitions=1, configs=configs, exist_ok=True)
+        async with self._cluster() as cluster:
+            for name, pattern in like.items():
+                if name not in known and pattern in known:
+                    await ensure_companion(
+                        cluster,
+                        pattern,
+                        name,
+                        partitions=lambda source: len(source.partitions),
+                        configs=KEPT_FOREVER if name == dead_letters else {},
+                        needs="write",
+                        header_bytes=HEADER_BYTES,
+                    )
 
     async def ensure_memory(self, name: str, *, like: str) -> None:
         async with self._admin() as admin:
@@ -217,12 +232,3 @@ class ClusterConnections:
             await admin.create_topic(
                 name, partitions=1, replication_factor=copies, configs=configs, exist_ok=True
             )
-
-
-async def _room_for_headers(admin: aio.Admin, pattern: str) -> dict[str, int | str]:
-    """A dead letter has more headers than its record, which may be as large as allowed."""
-    try:
-        limit = (await admin.configs(topic=pattern))[_LIMIT].value
-    except (BrokerError, KeyError):  # it is not allowed to ask, or the broker does not say
-        return {}
-    return {} if limit is None else {_LIMIT: int(limit) + _HEADER_BYTES}

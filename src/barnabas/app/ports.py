@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 from barnabas.app.state.changelog import Changelog, ChangelogNames
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.consumer.consumer_options import IsolationName
 from barnabas.client.group.committed_offsets import GroupMembership
 from barnabas.client.offsets.offset_spec import Where
 from barnabas.client.producer.sent_record import Delivery
 from barnabas.client.rights.right import Right
+from barnabas.formats import Format
 from barnabas.records.message import Message
 from barnabas.records.record import Header
 
@@ -144,9 +146,25 @@ class Connections(Protocol):
         start: Where | None,
         on_revoked: Revoke | None,
         on_lost: Revoke | None,
-    ) -> Source: ...
+        schemas: Format | None = None,
+        isolation: IsolationName | None = None,
+    ) -> Source:
+        """A consumer. It asks for the `schemas` of values before it returns them, as bytes.
 
-    def jobs(self, topics: Sequence[str], group: str, /, *, prefetch: int, start: Any) -> Jobs: ...
+        `isolation` counts more than what the application sets for its consumers.
+        """
+
+    def jobs(
+        self,
+        topics: Sequence[str],
+        group: str,
+        /,
+        *,
+        prefetch: int,
+        start: Any,
+        schemas: Format | None = None,
+    ) -> Jobs:
+        """A queue, with the same."""
 
     async def delivery_limit(self, group: str, /) -> int:
         """How often a record of a share group is delivered before brokers drop it."""

@@ -54,6 +54,7 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
         yield topic(AclOperation.READ, handler.changelog, what)
         yield topic(AclOperation.WRITE, handler.changelog, what)
         yield created_topic(handler.changelog, what)
+    yield from _settings_of_sources(handler, who)
     if handler.exactly_once:
         yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
     if handler.share:
@@ -70,3 +71,12 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
         what = f"settings of the share group of {who}"
         for operation in (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS):
             yield Right(operation, ResourceType.GROUP, handler.group_name, what, is_optional=True)
+
+
+def _settings_of_sources(handler: Handler, who: str) -> Iterator[Right]:
+    """Topics that the handler creates are as safe as those that it reads."""
+    if handler.dead_letters is None and not handler.policy.topics and handler.state is None:
+        return
+    for name in handler.topics:
+        what = f"settings of new topics of {who}"
+        yield topic(AclOperation.DESCRIBE_CONFIGS, name, what)._replace(is_optional=True)

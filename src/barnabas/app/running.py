@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
-from uuid import uuid4
 
 from barnabas.app.abandoned_transactions import AbandonedTransactions
 from barnabas.app.arguments import Takes
@@ -33,6 +32,7 @@ from barnabas.app.state.folder import state_folder
 from barnabas.app.state.handler_states import HandlerStates
 from barnabas.app.values.model_values import loaded
 from barnabas.client.connect.cluster_metadata import TopicPartition
+from barnabas.client.connect.environment import surroundings
 from barnabas.client.delays.delayed_record import due_ms_of
 from barnabas.client.durations import Duration
 from barnabas.client.producer.sent_record import Delivery
@@ -323,6 +323,7 @@ class Running:
             handler.group_name,
             prefetch=handler.concurrency,
             start=handler.start,
+            schemas=handler.invocation.schemas,
         )
         self._opened.keep_jobs(jobs)
         limit = DeliveryLimit(
@@ -334,7 +335,7 @@ class Running:
 
     def _attempts(self, handler: Handler, run_sync: RunSync) -> Attempts:
         """With a producer of its own: failures that one runner asks for are not another's."""
-        worker = uuid4().hex[:12]  # until it is a member
+        worker = surroundings().token()  # until it is a member
 
         async def renew_sink() -> Sink:
             await self._opened.drop_sink(made.sink)
@@ -395,6 +396,7 @@ class Running:
             start=None if callable(handler.start) else handler.start,
             on_revoked=revoked,
             on_lost=lost,
+            schemas=handler.invocation.schemas,
         )
         if group is None:
             whole = WholeTopic(source, handler.start if callable(handler.start) else None)

@@ -117,6 +117,8 @@ class Node:
         self.executor = threads.disk
         self.flusher = Flusher(loop, threads.flush, clock)
         self.recompression = Recompression(loop, threads.compress)
+        self.split_productions: set[object] = set()
+        """Produce requests that are being stored, in several turns of the event loop."""
         self.compaction_backlog = CompactionBacklog()
         self.connections = ConnectionLimits(loop, config)
         self.authorization = Authorization(config.authorizer, clock.steady_ms)
@@ -339,12 +341,14 @@ class Node:
             loop,
             lambda: config.shares.disconnect_grace_ms,
             self.share_sessions.has,
+            self._is_group_member,
             self._share_member_lost,
         )
         self.member_connections = MemberConnections(
             loop,
             lambda: config.groups.disconnect_grace_ms,
             lambda _group_id, _member_id: False,
+            self._is_group_member,
             self._member_lost,
             heartbeats=_HEARTBEATS_MISSED,
         )
@@ -440,6 +444,10 @@ class Node:
         self.lifecycle.wake()
 
     # -- groups ------------------------------------------------------------------------------------
+
+    def _is_group_member(self, group_id: str, member_id: str) -> bool:
+        shard = self.groups.find(group_id)
+        return not isinstance(shard, ErrorCode) and shard.groups.is_member(group_id, member_id)
 
     def _member_lost(self, group_id: str, member_id: str) -> None:
         """The same for a consumer group."""

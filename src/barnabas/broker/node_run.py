@@ -11,6 +11,8 @@ logger = logging.getLogger(__name__)
 
 _TURNS_TO_ANSWER = 3
 """Turns of the event loop that a decided answer takes to its socket: encoding, order, writing."""
+_TURNS_TO_STORE = 1000
+"""More turns of the event loop than any Produce request is stored in."""
 _TURNS_TO_DELETE = 2
 """Turns of the event loop until the deletion of a topic's files is given to the executor."""
 _VOTERS_TIMEOUT_S = 10.0
@@ -66,6 +68,10 @@ async def close_node(node: Node) -> None:
     node.share_group_states.close()
     node.share_partitions.close()
     node.share_coordinator.close()
+    for _ in range(_TURNS_TO_STORE):
+        if not node.split_productions:
+            break
+        await sleep(0)
     for _ in range(_TURNS_TO_ANSWER):
         await sleep(0)
     node.connections.close()

@@ -50,6 +50,7 @@ from barnabas.broker.settings.definitions import BROKER_CONFIGS
 from barnabas.broker.settings.sizing import size_for
 from barnabas.broker.upkeep import follow_certificates, follow_secret, upkeep
 from barnabas.log import DataDirectory, DirectoryLocked, DirectoryMismatch, StorageError
+from barnabas.tls.broken_connections import take_broken_connections
 from barnabas.wire.endpoint import Address, Endpoint
 
 logger = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Server:
         dispatcher: Dispatcher[Node] = kind(
             node, _routes(node), node.request_errors, node.threads.decode
         )
-        gate = StartupGate(loop, dispatcher.dispatch, node.connections)
+        gate = StartupGate(dispatcher.dispatch, node.connections)
         if isinstance(dispatcher, MeasuredDispatcher):
             self._metrics = MetricsListener(node, dispatcher.times, gate)
             await self._metrics.start(metrics_sockets)
@@ -259,6 +260,7 @@ class _LongCollections:
 
 async def _serve(config: BrokerConfig, cpus: float | None) -> int:
     loop = asyncio.get_running_loop()
+    take_broken_connections(loop)
     gc.callbacks.append(_LongCollections())
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,11 +11,11 @@ it must not stop the changes.
 
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.changes.snapshot_position import SnapshotPosition
+from barnabas.regex import InvalidPattern, LinearPattern
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def _followed(
 def _data(signal: Signal) -> Mapping[str, Any]:
     try:
         data = json.loads(signal.data or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
         raise BadSignal("its data is not a JSON object")
@@ -109,12 +109,10 @@ def _matching(data: Mapping[str, Any], tables: Sequence[SignalledTable]) -> list
     if not isinstance(patterns, list) or not all(isinstance(each, str) for each in patterns):
         raise BadSignal('data-collections has to be a list of tables, as ["public.orders"]')
     try:
-        compiled = [re.compile(each) for each in patterns]
-    except re.error as error:
+        compiled = [LinearPattern(each) for each in patterns]  # by whoever may send signals
+    except InvalidPattern as error:
         raise BadSignal(f"data-collections has no regular expressions ({error})") from None
-    return [
-        each for each in tables if any(pattern.fullmatch(each.full_name) for pattern in compiled)
-    ]
+    return [each for each in tables if any(pattern.matches(each.full_name) for pattern in compiled)]
 
 
 def _chosen(data: Mapping[str, Any], tables: Sequence[SignalledTable]) -> Sequence[str]:

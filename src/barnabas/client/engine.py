@@ -15,6 +15,9 @@ A client that is not closed: when it is garbage collected, it is closed in the b
 interpreter exits, there are `EXIT_TIMEOUT_S` for closing it, so a producer still sends what it has.
 Both give a ResourceWarning, and what fails at exit is raised there, where Python prints it.
 
+In a simulation there is no thread: clients run in the loop in which they are made, if it has a true
+attribute `runs_clients`.
+
 A fork has no copy of the thread. A child process begins without an engine, and clients from before
 the fork refuse to work in it.
 """
@@ -25,6 +28,7 @@ import os
 import threading
 import time
 import warnings
+from asyncio.events import _get_running_loop
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -32,6 +36,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from barnabas.client.outcome import Call, Outcome
 from barnabas.errors import BarnabasError, ClientClosed, UsedAfterFork, WaitsForItself
+from barnabas.tls.broken_connections import take_broken_connections
 
 EXIT_TIMEOUT_S = 10.0
 """How long an exiting program waits for clients that were not closed."""
@@ -55,7 +60,7 @@ class Registration:
     """One client's registration with the engine."""
 
     def __init__(
-        self, engine: "_Engine", core: Core, name: str, on_fork: Callable[[], object]
+        self, engine: "_Host", core: Core, name: str, on_fork: Callable[[], object]
     ) -> None:
         self._engine = engine
         self._core = core
@@ -131,7 +136,8 @@ class Registration:
 
     def check_thread(self) -> None:
         """Raise if the present thread is the engine's, which must never wait for itself."""
-        if threading.get_ident() == self._engine.thread.ident:
+        thread = self._engine.thread
+        if thread is not None and threading.get_ident() == thread.ident:
             raise WaitsForItself(
                 f"a callback of this {self.name} called a method that waits for the thread in "
                 "which callbacks run: let the callback only take note, and do this elsewhere"
@@ -153,7 +159,7 @@ class Registration:
 
     def join(self) -> None:
         """After `close` is done: wait the moment that the thread takes to end, if it does."""
-        if self._engine.stopping:
+        if self._engine.stopping and self._engine.thread is not None:
             self._engine.thread.join()
 
     def hurry(self) -> None:
@@ -196,12 +202,45 @@ class Registration:
         self._engine.leave(self, self._closed, error)
 
 
+class _Host(Protocol):
+    """Where cores run."""
+
+    loop: asyncio.AbstractEventLoop
+    thread: threading.Thread | None
+    forked: bool
+
+    @property
+    def stopping(self) -> bool: ...
+
+    def leave(
+        self, registration: Registration, closed: Closed, error: BaseException | None
+    ) -> None: ...
+
+
+class _OwnLoop:
+    """A loop in which clients run next to their users; whoever runs it ends it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.thread: threading.Thread | None = None
+        self.forked = False
+        self.stopping = False
+
+    def leave(
+        self, _registration: Registration, closed: Closed, error: BaseException | None
+    ) -> None:
+        closed.set(error)
+
+
 class _Engine:
+    thread: threading.Thread | None
+
     def __init__(self) -> None:
         self.forked = False
         self.registrations: set[Registration] = set()
         self._runner = asyncio.Runner(loop_factory=_new_loop)
         self.loop = self._runner.get_loop()
+        take_broken_connections(self.loop)
         self._stop = asyncio.Event()
         self._last_words: tuple[Closed, BaseException | None] | None = None
         self.thread = threading.Thread(target=self._run, name="barnabas-engine", daemon=True)
@@ -250,6 +289,9 @@ def register(core: Core, name: str, on_fork: Callable[[], object]) -> Registrati
     `on_fork` is called in child processes: it disables what does not check the registration.
     """
     global _engine  # noqa: PLW0603 - there is one for each process
+    own = _get_running_loop()
+    if own is not None and getattr(own, "runs_clients", False):
+        return Registration(_OwnLoop(own), core, name, on_fork)
     with _lock:
         if _engine is None:
             _engine = _Engine()
@@ -292,7 +334,8 @@ def _close_all() -> None:
     for registration in registrations:
         registration.hurry()
     _wait(known + closing, _STOP_TIMEOUT_S)
-    engine.thread.join(_STOP_TIMEOUT_S)
+    if engine.thread is not None:
+        engine.thread.join(_STOP_TIMEOUT_S)
     for each in closing:
         if each.is_set and (error := each.result()) is not None:
             raise error

@@ -29,6 +29,7 @@ a type; `optional(Order)` accepts it. Any object with the two methods of `Format
     libraries    pydantic, msgspec and protobuf, imported when a type of theirs is used
     avro         Avro records, with fastavro
     registered   formats whose schemas a registry has
+    arrow        batches of Avro values as Arrow columns, and back
 
 With a schema registry, `value_format="avro"`, `"json-schema"` or `"protobuf"` with `registry=` is
 for producers, consumers and applications; `Registry` has its options.

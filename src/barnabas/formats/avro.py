@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import Any, TypeVar
 
 from barnabas.errors import InvalidArgument, ValidationFailed
+from barnabas.formats.avro_bounds import avro_check
 from barnabas.formats.conversion import reader_of
 from barnabas.formats.libraries import check_kind
 from barnabas.formats.named import Format
@@ -36,10 +37,13 @@ class _Avro:
             import fastavro
         except ImportError as error:
             raise InvalidArgument(f"Avro needs fastavro: pip install fastavro ({error})") from error
-        parsed = fastavro.parse_schema(json.loads(schema) if isinstance(schema, str) else schema)
+        given = json.loads(schema) if isinstance(schema, str) else schema
+        named: dict[str, Any] = {}
+        parsed = fastavro.parse_schema(given, named)
         self.kind = kind
         self.refuses_null = True
         self._parsed = parsed
+        self._check_data = avro_check(parsed, named)
         self._write, self._read = fastavro.schemaless_writer, fastavro.schemaless_reader
         self._convert = reader_of(kind, converted=True)
         self._is_dataclass = is_dataclass(kind)
@@ -60,6 +64,8 @@ class _Avro:
     def decode(self, data: bytes) -> Any:
         buffer = BytesIO(data)
         try:
+            if self._check_data is not None:
+                self._check_data(data, 0)
             found = self._read(buffer, self._parsed, None)
         except (EOFError, IndexError, KeyError, TypeError, ValueError) as error:
             problem = str(error) or "it ends too early"

@@ -363,9 +363,9 @@ class GroupShard:
     # -- connections -----------------------------------------------------------------------------
 
     def is_member(self, group_id: str, member_id: str) -> bool:
-        """Whether a consumer group has this member, which may speak either protocol."""
+        """Whether a group has this member, which may speak any protocol."""
         group = self._groups.get(group_id)
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup | ShareGroup):
             return member_id in group.pending.members
         return isinstance(group, ClassicGroup) and member_id in group.members
 

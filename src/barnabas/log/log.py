@@ -150,6 +150,7 @@ class Log(LocalLog):
                     producers.snapshots.write(self.log_end_offset, producers.loaded)
                 if sync_state:
                     self.state_file.sync()
+            self.failure = f"{self.directory} is closed"  # its state says where it ends
         finally:
             self.abandon()
 

@@ -1,13 +1,16 @@
 """The kinds of schemas that a registry takes, by `barnabas.schemas`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from time import thread_time
 
 from barnabas.registry.model.checks import Resolve, UnusableSchemaError
 from barnabas.registry.model.contents import Reference, SchemaContent
 from barnabas.registry.model.entries import SchemaVersion
 from barnabas.registry.protobuf_files.reading import text_of
 from barnabas.registry.protobuf_files.writing import compiled
+from barnabas.schemas.check_time import CheckTime
 from barnabas.schemas.compatibility import Compatibility, check
 from barnabas.schemas.incompatibility import Incompatibility
 from barnabas.schemas.parsing import ParsedSchema, parse
@@ -15,8 +18,8 @@ from barnabas.schemas.protobuf.parsed import ParsedProtobuf
 from barnabas.schemas.schema import InvalidSchemaError, Schema, SchemaKind, SchemaReference
 
 _COMPILED = "serialized"
-_PARSED = 1000
-"""How many parsed schemas are kept."""
+_PARSED_CHARACTERS = 4_000_000
+"""How many characters the parsed schemas have that are kept; each takes up to 50 bytes, parsed."""
 
 
 class ParsedChecks:
@@ -26,19 +29,22 @@ class ParsedChecks:
 
     def __init__(self) -> None:
         self._parsed: dict[tuple[SchemaContent, bool], ParsedSchema] = {}
+        self._characters = 0
 
     def canonical(self, content: SchemaContent, resolve: Resolve, *, normalize: bool) -> str:
-        if content.kind == SchemaKind.PROTOBUF:
-            content = replace(content, text=text_of(content.text))
-        found = self._parse(content, resolve, strict=True)
-        return found.normalized() if normalize else found.canonical()
+        with _bounded():
+            if content.kind == SchemaKind.PROTOBUF:
+                content = replace(content, text=text_of(content.text))
+            found = self._parse(content, resolve, strict=True)
+            return found.normalized() if normalize else found.canonical()
 
     def formatted(self, content: SchemaContent, form: str, resolve: Resolve) -> str:
         if form != _COMPILED or content.kind != SchemaKind.PROTOBUF:
             return content.text
-        parsed = self._parse(content, resolve, strict=False)
-        assert isinstance(parsed, ParsedProtobuf)
-        return compiled(parsed)
+        with _bounded():
+            parsed = self._parse(content, resolve, strict=False)
+            assert isinstance(parsed, ParsedProtobuf)
+            return compiled(parsed)
 
     def incompatibilities(
         self,
@@ -50,23 +56,41 @@ class ParsedChecks:
         wanted = Compatibility(level)
         if wanted is Compatibility.NONE:
             return []
-        new = self._parse(content, resolve, strict=True)
-        compared = earlier if wanted.is_transitive else earlier[-1:]
-        versions = [
-            (each.version, self._parse(each.content, resolve, strict=False)) for each in compared
-        ]
-        return [_detail(each) for each in check(new, versions, wanted)]
+        time = CheckTime(thread_time)
+        versions = []
+        with _bounded():
+            new = self._parse(content, resolve, strict=True)
+            for each in earlier if wanted.is_transitive else earlier[-1:]:
+                time.look()
+                versions.append((each.version, self._parse(each.content, resolve, strict=False)))
+            return [_detail(each) for each in check(new, versions, wanted, time)]
 
     def _parse(self, content: SchemaContent, resolve: Resolve, *, strict: bool) -> ParsedSchema:
         key = (SchemaContent(content.kind, content.text, content.references), strict)
         found = self._parsed.pop(key, None)
-        if found is None:
-            found = _parse(content, resolve, strict=strict)
+        if found is not None:
+            self._parsed[key] = found  # the latest
+            return found
+        found = _parse(content, resolve, strict=strict)
         if not content.references:  # what those mean, may change
             self._parsed[key] = found
-            if len(self._parsed) > _PARSED:
-                del self._parsed[next(iter(self._parsed))]
+            self._characters += len(content.text)
+            while self._characters > _PARSED_CHARACTERS:
+                oldest, _ = first = next(iter(self._parsed))
+                del self._parsed[first]
+                self._characters -= len(oldest.text)
         return found
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """What is nested too deeply, or takes too long, is refused as other schemas are."""
+    try:
+        yield
+    except InvalidSchemaError as error:
+        raise UnusableSchemaError(str(error)) from error
+    except RecursionError:
+        raise UnusableSchemaError("the schema is nested too deeply") from None
 
 
 def _parse(content: SchemaContent, resolve: Resolve, *, strict: bool) -> ParsedSchema:

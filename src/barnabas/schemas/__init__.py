@@ -6,6 +6,7 @@
 schema         a schema as a registry stores it, and its fingerprint
 parsing        schemas of any kind, with those they refer to
 compatibility  whether a schema may follow earlier versions
+check_time     how long that may take
 incompatibility  one reason why not
 unscaled       decimal numbers without rounding
 json_text      JSON as Java writes it

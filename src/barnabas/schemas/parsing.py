@@ -13,6 +13,11 @@ from barnabas.schemas.schema import (
     SchemaReference,
 )
 
+_MAX_REFERENCES = 500
+_MAX_DEPTH = 100
+_MAX_CHARACTERS = 4_000_000
+"""Of a schema and all that it refers to: they are parsed together."""
+
 ParsedSchema: TypeAlias = ParsedAvro | ParsedJsonSchema | ParsedProtobuf
 
 
@@ -54,8 +59,16 @@ def _resolve_all(
             raise InvalidSchemaError(
                 f"reference {reference.name!r} is {found.kind}, and the schema is {schema.kind}"
             )
+        if len(above) >= _MAX_DEPTH:
+            raise InvalidSchemaError(f"references lead to more than {_MAX_DEPTH} others in turn")
         _resolve_all(found, resolve, resolved, (*above, reference.name))
         resolved[reference.name] = found
+        total = len(schema.text) + sum(len(each.text) for each in resolved.values())
+        if len(resolved) > _MAX_REFERENCES or total > _MAX_CHARACTERS:
+            raise InvalidSchemaError(
+                f"a schema refers to at most {_MAX_REFERENCES} others, with {_MAX_CHARACTERS} "
+                "characters in all"
+            )
 
 
 def _text(error: LookupError) -> str:

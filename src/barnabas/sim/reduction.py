@@ -22,6 +22,7 @@ PARTS = (
     "long cuts",
     "mixed releases",
     "metadata snapshots",
+    "services",
     "members",
     "committers",
     "further producers",

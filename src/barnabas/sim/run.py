@@ -19,6 +19,7 @@ from barnabas.sim.workloads import (
     compaction_workload,
     deletion_workload,
     reused_name,
+    service,
 )
 from barnabas.sim.workloads.administrator import Administrator
 from barnabas.sim.workloads.changing_topic import ChangingTopicWorkload
@@ -31,6 +32,7 @@ from barnabas.sim.workloads.mixed_group_workload import MixedGroupWorkload
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
 from barnabas.sim.workloads.reused_name import ReusedNameWorkload
+from barnabas.sim.workloads.service import ServiceWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
 from barnabas.sim.workloads.transactional_workload import INTERNAL_PLACES, TransactionalWorkload
 from barnabas.sim.workloads.voter_operator import VoterOperator
@@ -63,8 +65,12 @@ _MIXED_RELEASES = 0.15
 _METADATA_SNAPSHOTS = 0.2
 """The share in which metadata is stored in snapshots, and removed from the log, all the time."""
 _SNAPSHOT_RECORDS = 15
+_SERVICES = 0.03
+"""The share in which an application runs: schedules, and a handler with state."""
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
+_SERVICE_US = 150_000_000
+"""Its clients have the timeouts of all applications."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,7 @@ class Run:
         self._compactions: CompactionWorkload | None = None
         self._reused_name: ReusedNameWorkload | None = None
         self._changing: ChangingTopicWorkload | None = None
+        self._service: ServiceWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -200,6 +207,10 @@ class Run:
         self._has_changes = self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
             self.cluster.changes_voters = True
+        self._has_service = self._has("services", _SERVICES)
+        if self._has_service:
+            for machine in self.cluster.machines.values():
+                machine.properties |= service.SETTINGS
 
     def _has(self, part: str, share: float, random: Random | None = None) -> bool:
         """Whether the run has a part that this share of runs have."""
@@ -256,6 +267,9 @@ class Run:
             client.run(self._create_compacted_topic(configs))
         if self._has_changes:
             client.run(self._create_changing_topic(configs))
+        if self._has_service:
+            self._service = ServiceWorkload(self.cluster)
+            client.run(self._service.create_topics(self.administrator, configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
 
@@ -330,6 +344,8 @@ class Run:
             configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
             self._reused_name = ReusedNameWorkload(self.cluster, configs)
             self._reused_name.begin()
+        if self._service is not None:
+            self._service.begin()
 
     def _use_plainly(self, places: list[Place]) -> None:
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
@@ -409,6 +425,11 @@ class Run:
             self._mixed_group.judge()
         if self._share_group is not None:
             self._share_group.judge()
+        if self._service is not None:
+            judge = self.cluster.client("service-judge")
+            judge.run(self._service.judge(judge))
+            self.simulator.run_until(self.simulator.now_us + 1000)
+            self._wait(judge, _SERVICE_US, "the service has counted recent ticks")
 
     async def _operate(self, operator: Client, judge: Client) -> None:
         """Help the partitions that wait for an operator, those too whose move ends only now."""

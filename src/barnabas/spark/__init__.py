@@ -22,12 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from barnabas.spark.pipelines.dataframes.avro_functions import from_avro, to_avro
     from barnabas.spark.sessions.registration import register
     from barnabas.spark.sessions.tuned_session import session
 
-__all__ = ["register", "session"]
+__all__ = ["from_avro", "register", "session", "to_avro"]
 
 _HOMES = {
+    "from_avro": "barnabas.spark.pipelines.dataframes.avro_functions",
+    "to_avro": "barnabas.spark.pipelines.dataframes.avro_functions",
     "register": "barnabas.spark.sessions.registration",
     "session": "barnabas.spark.sessions.tuned_session",
 }

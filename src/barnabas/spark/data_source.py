@@ -40,8 +40,11 @@ class BarnabasDataSource(DataSource):
         return "barnabas"
 
     def schema(self) -> StructType:
+        from barnabas.spark.source.registered_columns import is_registered, registered_columns
         from barnabas.spark.source.schema import schema_of
 
+        if is_registered(self.options):
+            return registered_columns(self.options)
         return schema_of(headers=self.options.get("includeheaders", "").lower() == "true")
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -55,7 +58,9 @@ class BarnabasDataSource(DataSource):
             if decoding is not None:
                 raise InvalidArgument("tableFolder keeps records as they are: decode the rows")
             return TableReader(options, schema, self.parallelism)
-        reader = FilteringBatchReader if self.takes_filters else BatchReader
+        # Filters on columns of a value are no filters on columns of its record with such names.
+        is_filtering = self.takes_filters and decoding is None
+        reader = FilteringBatchReader if is_filtering else BatchReader
         return reader(options, schema, self.parallelism, decoding)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
@@ -69,10 +74,13 @@ class BarnabasDataSource(DataSource):
         """How values are decoded; without it they stay as they are, and the schema is checked."""
         from barnabas.spark.source.options import DECODING
         from barnabas.spark.source.record_decoding import RecordDecoding
+        from barnabas.spark.source.registered_columns import is_registered, registered_decoding
         from barnabas.spark.source.schema import check_schema
 
         text = self.options.get(DECODING)
         if text is None:
+            if is_registered(self.options):
+                return registered_decoding(self.options, schema)
             check_schema(schema)
             return None
         return RecordDecoding.from_option(text)

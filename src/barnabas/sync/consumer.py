@@ -3,7 +3,6 @@
 # Made from ../aio/consumer.py by `make sync`: change it there.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Unpack, overload
 
@@ -284,9 +283,9 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         delivery_queue.settle()
         self._breathe()
         messages = self._take(delivery_queue, max_records)
-        deadline = monotonic() + timeout_s
+        deadline = self._core.monotonic() + timeout_s
         while not messages:
-            left_s = max(0.0, deadline - monotonic())
+            left_s = max(0.0, deadline - self._core.monotonic())
             self._wait_for_messages(left_s)
             messages = self._take(delivery_queue, max_records)
             if not left_s:
@@ -313,9 +312,9 @@ class Consumer(PositionsAndOffsets, Generic[K, V]):
         delivery_queue.settle()
         self._breathe()
         polling.take()
-        deadline = monotonic() + timeout_s
+        deadline = self._core.monotonic() + timeout_s
         while not polling.rows:
-            left_s = max(0.0, deadline - monotonic())
+            left_s = max(0.0, deadline - self._core.monotonic())
             self._wait_for_messages(left_s)
             polling.take()
             if not left_s:

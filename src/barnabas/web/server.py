@@ -2,20 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import socket
 from ssl import SSLContext
 
+from barnabas.web.head import parse_head
 from barnabas.web.messages import HttpError, Request, Response
+from barnabas.web.open_connections import OpenConnection, OpenConnections
 from barnabas.web.page_guard import PageGuard
 
 _log = logging.getLogger(__name__)
 _MAX_DIGITS = 18
 _LINGER_S = 5.0
 _LINGER_READS = 2000  # 64 MB with the largest head
-_WORDS = 3
+_HANDSHAKE_S = 10.0
 
 Handler = Callable[[Request], Awaitable[Response]]
 Refuse = Callable[[HTTPStatus, str], Response]
@@ -27,6 +29,8 @@ class ServerLimits:
 
     head_bytes: int = 32 << 10
     body_bytes: int = 1 << 20
+    bodies_bytes: int = 64 << 20
+    """Of all requests together."""
     connections: int = 200
     read_s: float = 60.0
     """How long a connection may be silent, or take to send a request."""
@@ -56,7 +60,8 @@ class HttpServer:
         self._tls = tls
         self._handler: Handler | None = None
         self._servers: list[asyncio.Server] = []
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections = OpenConnections(self._limits.connections, self._limits.bodies_bytes)
 
     async def listen(self, host: str, port: int) -> int:
         """Take the port, or a free one for 0, which is returned."""
@@ -66,6 +71,7 @@ class HttpServer:
             port,
             limit=self._limits.head_bytes,
             ssl=self._tls,
+            ssl_handshake_timeout=None if self._tls is None else _HANDSHAKE_S,
             start_serving=False,
         )
         self._servers.append(server)
@@ -89,32 +95,40 @@ class HttpServer:
     async def close(self) -> None:
         for each in self._servers:
             each.close()
-        for writer in self._connections.values():
-            writer.transport.abort()
-        if self._connections:
-            await asyncio.wait(self._connections, timeout=_LINGER_S)
+        for connection in list(self._connections):
+            connection.abort()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LINGER_S)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self._connections) >= self._limits.connections:
-            writer.transport.abort()
+        connection = OpenConnection(_peer(writer), writer.transport.abort)
+        if not self._connections.add(connection):
+            connection.abort()
             return
-        self._connections[task] = writer
+        self._tasks.add(task)
         try:
-            while await self._serve_one(reader, writer):
-                pass
+            while await self._serve_one(connection, reader, writer):
+                connection.body_bytes, connection.waits = 0, True
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            writer.transport.abort()  # the client is gone, or too slow
+            connection.abort()  # the client is gone, or too slow, or had to make room
         finally:
-            del self._connections[task]
+            self._tasks.discard(task)
+            self._connections.remove(connection)
             writer.close()
 
-    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_one(
+        self,
+        connection: OpenConnection,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bool:
         """Answer one request; True if the connection stays open."""
         try:
             async with asyncio.timeout(self._limits.read_s):
-                request = await self._read(reader, _peer(writer))
+                request = await self._read(connection, reader)
+            connection.waits = False
         except HttpError as error:
             await self._write(writer, self._refuse(error.status, str(error)), keep=False)
             await self._linger(reader, writer)
@@ -145,7 +159,9 @@ class HttpServer:
                 HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log of the process has more"
             )
 
-    async def _read(self, reader: asyncio.StreamReader, peer: str) -> Request | None:
+    async def _read(
+        self, connection: OpenConnection, reader: asyncio.StreamReader
+    ) -> Request | None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
@@ -155,22 +171,16 @@ class HttpServer:
             ) from None
         except asyncio.IncompleteReadError:
             return None
-        first, *lines = head.decode("latin-1").split("\r\n")
-        words = first.split(" ")
-        is_request = len(words) == _WORDS and words[2].startswith("HTTP/1.")
-        if not is_request or not words[1].startswith("/"):
-            raise HttpError(HTTPStatus.BAD_REQUEST, f"not a request of HTTP/1.1: {first[:100]!r}")
-        headers = {}
-        for line in filter(None, lines):
-            name, colon, value = line.partition(":")
-            if not colon or name != name.strip():
-                raise HttpError(HTTPStatus.BAD_REQUEST, f"not a header: {line[:100]!r}")
-            headers[name.lower()] = value.strip()
-        if words[2] == "HTTP/1.0":
-            headers.setdefault("connection", "close")
-        return Request(words[0], words[1], headers, await self._body(reader, headers), peer)
+        method, target, headers = parse_head(head)
+        body = await self._body(connection, reader, headers)
+        return Request(method, target, headers, body, connection.peer)
 
-    async def _body(self, reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    async def _body(
+        self,
+        connection: OpenConnection,
+        reader: asyncio.StreamReader,
+        headers: Mapping[str, str],
+    ) -> bytes:
         if "transfer-encoding" in headers:
             raise HttpError(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
         length = headers.get("content-length", "0")
@@ -181,6 +191,8 @@ class HttpServer:
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"the body has {length} bytes; at most {self._limits.body_bytes} are read",
             )
+        if not self._connections.admit_body(connection, int(length)):
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "too many large requests at once")
         return await reader.readexactly(int(length))
 
     async def _linger(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

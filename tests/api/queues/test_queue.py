@@ -4,6 +4,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.api.faces import Face
 from tests.api.queues.conftest import LOCK_S, Jobs
 
 WAIT_S = 60
+_LIMIT = "max.message.bytes"
 
 
 @dataclass
@@ -218,6 +220,29 @@ def test_a_topic_that_the_queue_makes_for_dead_letters_keeps_them(
         assert admin.configs(topic=letters)["retention.ms"].value == "-1"
         assert len(admin.describe_topic(letters).partitions) == 2
         assert sum(admin.offsets(letters).values()) == 1
+
+
+def test_a_topic_of_dead_letters_is_as_safe_as_that_of_the_jobs(
+    queue_servers: str, jobs: Jobs
+) -> None:
+    """It has as many copies, and room for a job that is as large as allowed."""
+    topic = jobs(0)
+    letters, limit = f"{topic}-dead", 4_000
+    with barnabas.Admin(queue_servers) as admin:
+        admin.set_configs({"min.insync.replicas": 1, _LIMIT: limit}, topic=topic)
+    large = Random(1).randbytes(limit - 100)
+    with barnabas.Producer(queue_servers) as producer:
+        producer.send(topic, large).result()
+    with barnabas.Queue(queue_servers, topic, group=topic, dead_letters=letters) as queue:
+        (job,) = take(queue, 1)
+        job.reject("no use").result(WAIT_S)
+    with barnabas.Admin(queue_servers) as admin:
+        configs = admin.configs(topic=letters)
+        assert configs["min.insync.replicas"].is_own
+        assert int(configs[_LIMIT].value or 0) > limit
+    with barnabas.Consumer(queue_servers, letters) as consumer:
+        (letter,) = consumer.poll(WAIT_S)
+    assert letter.value == large
 
 
 def test_a_failure_of_a_handler_is_one_line_of_the_log(

@@ -57,7 +57,7 @@ def grant(cli: Cli, lines: list[str]) -> None:
 def test_the_commands() -> None:
     cli = Cli("localhost:1")
     assert commands(cli, *WORKER) == [
-        f"barnabas acls add {USER} read,write --topic pictures",
+        f"barnabas acls add {USER} read,describe_configs,write --topic pictures",
         f"barnabas acls add {USER} read,describe_configs,alter_configs --group resizers",
         f"barnabas acls add {USER} write,create --topic dead",
         f"barnabas acls add {USER} write --topic pictures.results",

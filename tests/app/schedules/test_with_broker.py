@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -224,6 +225,35 @@ def test_a_result_that_no_broker_takes_delays_no_other(servers: str, topic: str)
         ticks = sorted(tick_of(each) for each in found if each.value == b"small")
         assert {round(later - tick, 3) for tick, later in pairwise(ticks)} == {0.1}
         assert sum(each.value == b"small" for each in found) > 1, "while the other one waits"
+
+    asyncio.run(check())
+
+
+def test_a_tick_that_was_rolled_back_is_not_done(servers: str, topic: str) -> None:
+    """Whatever handlers read: a worker was killed before its transaction was committed."""
+    app = App(servers, consumer_options={"isolation": "read_uncommitted"})
+
+    @app.schedule(every="100ms", produces=topic, group=topic)
+    def job() -> str:
+        return "now"
+
+    times = app.schedules[0].ticks.text
+    done = json.dumps({"tick": 1000 * int(time.time() + 3600), "times": times}).encode()
+    with barnabas.Admin(servers) as admin:
+        admin.create_topic(f"{topic}.schedules", configs={"cleanup.policy": "compact"})
+    with (
+        suppress(ZeroDivisionError),
+        barnabas.Producer(servers, transactional_id=f"{topic}-killed") as producer,
+        producer.transaction(),
+    ):
+        producer.send(f"{topic}.schedules", done, b"job").result()
+        raise ZeroDivisionError
+    with barnabas.Consumer(servers, f"{topic}.schedules", isolation="read_uncommitted") as consumer:
+        assert [each.value for each in wait_until(lambda: consumer.poll(0.2))] == [done]
+
+    async def check() -> None:
+        async with app.started(), barnabas.aio.Consumer(servers, topic) as consumer:
+            await wait_until_async(lambda: consumer.poll(0.1))
 
     asyncio.run(check())
 

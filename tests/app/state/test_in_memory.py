@@ -70,6 +70,85 @@ def test_a_failed_attempt_changes_nothing(exactly_once: bool) -> None:
         assert len(run.records(TOPIC)) == 2
 
 
+@pytest.mark.parametrize("retries", [0, 2])
+@both
+def test_a_record_that_no_function_saw_does_not_get_the_change_of_a_failed_one(
+    exactly_once: bool, retries: int
+) -> None:
+    app = App()
+
+    @app.middleware
+    async def leave_out(message: Message, call_next: Any) -> Any:
+        return None if b"leave out" in (message.value or b"") else await call_next(message)
+
+    @app.handler(
+        "orders",
+        group="shop",
+        retries=retries,
+        backoff=0,
+        on_failure="skip",
+        exactly_once=exactly_once,
+    )
+    def count(order: str, total: State[int]) -> None:
+        total.set(total.get(0) + 100)
+        if order == "bad":
+            raise ValueError(order)
+
+    with app.test() as run:
+        run.send("orders", "bad", key="k")
+        run.send("orders", "leave out", key="k")
+        run.send("orders", "leave out")  # has no key
+        assert run.state("count", "k") is None
+        run.send("orders", "good", key="k")
+        run.send("orders", "leave out", key="k")
+        assert len(run.records("shop.count.total.changelog")) == 1
+        assert run.state("count", "k") == 100
+
+
+@both
+def test_a_call_that_raises_changes_nothing_though_middleware_goes_on(exactly_once: bool) -> None:
+    app = App()
+
+    @app.middleware
+    async def log(message: Message, call_next: Any) -> Any:
+        try:
+            return await call_next(message)
+        except ValueError:
+            return None
+
+    @app.handler("orders", group="shop", exactly_once=exactly_once)
+    def count(order: str, total: State[int]) -> None:
+        total.set(total.get(0) + 1)
+        if order == "bad":
+            raise ValueError(order)
+
+    with app.test() as run:
+        run.send("orders", "good", key="k")
+        run.send("orders", "bad", key="k")
+        assert run.state("count", "k") == 1
+
+
+@both
+def test_the_state_is_that_of_the_key_that_was_read(exactly_once: bool) -> None:
+    app = App()
+
+    @app.middleware
+    async def rename(message: Message, call_next: Any) -> Any:
+        return await call_next(message._replace(key=b"renamed"))
+
+    @app.handler("orders", group="shop", exactly_once=exactly_once)
+    def count(order: str, key: str, total: State[int]) -> None:
+        assert key == "renamed"
+        assert total.key == b"k"
+        total.update(lambda old: old + 1, 0)
+
+    with app.test() as run:
+        run.send("orders", "one", key="k")
+        run.send("orders", "two", key="k")
+        assert run.state("count", "k") == 2
+        assert run.state("count", "renamed") is None
+
+
 @both
 def test_a_record_without_a_key_is_given_up(exactly_once: bool) -> None:
     with shop(exactly_once=exactly_once, retries=5, dead_letters="dead").test() as run:

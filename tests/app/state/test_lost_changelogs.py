@@ -2,13 +2,19 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import barnabas
 from barnabas import App, State
+from barnabas.app.state.changelog import ChangelogNames
+from barnabas.app.state.changelog_topic import ensure_changelog
+from barnabas.app.state.rebuild import rebuild
+from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import StateLost, UnknownTopic
 from tests.app.state.counting import KEYS, changelog, counting, fill, handle, totals
 from tests.cli.conftest import Cli
@@ -66,6 +72,102 @@ def test_a_deleted_changelog_is_not_taken_for_an_empty_one(
     app = counting(servers, topic, tmp_path, exactly_once=exactly_once)
     with pytest.raises(StateLost, match=r"does not exist.*app state rebuild MODULE:NAME count"):
         asyncio.run(handle(app, servers, topic, 101))
+
+
+def expire(servers: str, topic: str) -> None:
+    """Retention deletes all records of the source."""
+    with barnabas.Admin(servers) as admin:
+        ends = admin.offsets(topic, "latest")
+        admin.delete_records({each: end for each, end in ends.items() if end})
+
+
+def test_a_deleted_changelog_is_not_taken_for_an_empty_one_after_retention(
+    servers: str, topic: str, tmp_path: Path, cli: Cli, service: str
+) -> None:
+    """The group is where the source begins, and has handled records nevertheless."""
+    counted_once(servers, topic, tmp_path)
+    delete(servers, topic)
+    expire(servers, topic)
+    with pytest.raises(StateLost, match=r"does not exist.*app state rebuild MODULE:NAME count"):
+        asyncio.run(handle(counting(servers, topic, tmp_path), servers, topic, 101))
+    cli.ok("app", "state", "rebuild", service, "count", "--yes", "--partial")
+    fill(servers, topic, 10)
+    asyncio.run(handle(counting(servers, topic, tmp_path), servers, topic, 110))
+    assert totals(servers, topic) == {f"k{key}": 1 for key in range(KEYS)}
+
+
+class Rebuilding:
+    """An admin client of a cluster where a source has lost its beginning, up to a step."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self.committed = 5_000
+        self.has_changelog = True
+
+    def _step(self) -> None:
+        self._steps -= 1
+        if self._steps < 0:
+            raise KeyboardInterrupt
+
+    async def topics(self) -> dict[str, Any]:
+        names = ["orders", NAMES.topic] if self.has_changelog else ["orders"]
+        return dict.fromkeys(names, SimpleNamespace(partitions=[SimpleNamespace(replicas=[1])]))
+
+    async def describe_topic(self, name: str) -> Any:
+        return (await self.topics())[name]
+
+    async def describe_group(self, _group: str) -> Any:
+        return SimpleNamespace(members=[])
+
+    async def configs(self, *, topic: str) -> dict[str, Any]:
+        return {"cleanup.policy": SimpleNamespace(value="compact")} if topic == NAMES.topic else {}
+
+    async def group_offsets(self, _group: str) -> dict[TopicPartition, int]:
+        return {TopicPartition("orders", 0): self.committed, TopicPartition("others", 0): 1}
+
+    async def delete_topic(self, _name: str, *, missing_ok: bool) -> None:
+        assert missing_ok
+        self._step()
+        self.has_changelog = False
+
+    async def set_group_offsets(self, _group: str, _to: str, *, topics: str) -> None:
+        assert topics == "orders"
+        self._step()
+        self.committed = 4_000
+
+    async def create_topic(self, _name: str, **_: Any) -> None:
+        self._step()
+        self.has_changelog = True
+
+
+NAMES = ChangelogNames("g.count.total.changelog", "orders", "g", "count")
+
+
+@pytest.mark.parametrize("steps", range(4))
+def test_no_step_of_a_rebuild_leaves_a_group_that_would_begin_without_state(
+    steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("barnabas.app.state.changelog_topic._LOOK_AGAIN_S", 0)
+    admin: Any = Rebuilding(steps)
+
+    async def main() -> None:
+        with suppress(KeyboardInterrupt):
+            await rebuild(admin, NAMES)
+        if steps in (1, 2):
+            with pytest.raises(StateLost, match="does not exist"):
+                await ensure_changelog(admin, NAMES)
+        else:
+            await ensure_changelog(admin, NAMES)
+            assert admin.committed == (5_000 if steps == 0 else 4_000)
+
+    asyncio.run(main())
+
+
+def test_a_handler_that_has_handled_nothing_gets_a_changelog() -> None:
+    admin: Any = Rebuilding(1)
+    admin.has_changelog, admin.committed = False, 0
+    asyncio.run(ensure_changelog(admin, NAMES))
+    assert admin.has_changelog
 
 
 def delete(servers: str, topic: str) -> None:

@@ -42,10 +42,12 @@ class Members(MemberConnections):
         self.loop: Any = FakeLoop()
         self.removed: list[tuple[str, str]] = []
         self.reading: set[tuple[str, str]] = set()
+        self.expired: set[tuple[str, str]] = set()
         super().__init__(
             self.loop,
             lambda: grace_ms,
             lambda group, member: (group, member) in self.reading,
+            lambda group, member: (group, member) not in self.expired,
             lambda group, member: self.removed.append((group, member)),
             heartbeats=heartbeats,
         )
@@ -194,3 +196,18 @@ def test_no_rhythm_is_kept_of_members_that_left() -> None:
     members.left("g", "a")
     connection.end(by_client=False)
     assert not members._rhythm
+
+
+@pytest.mark.parametrize("heartbeats", [0.0, 1.5])
+def test_members_that_have_expired_are_forgotten(heartbeats: float) -> None:
+    """Of those that joined and were never heard again, on a connection that stays open."""
+    members, connection = Members(heartbeats=heartbeats), FakeConnection()
+    members.heard("g", "stays", connection)
+    for number in range(10_000):
+        member = f"m-{number}"
+        members.heard("g", member, connection)
+        members.expired.add(("g", member))
+        assert len(members) < 200
+    connection.end()
+    members.loop.fire()
+    assert ("g", "stays") in members.removed

@@ -23,9 +23,12 @@ Done = Callable[[ErrorCode], None]
 
 
 class _Partition:
-    """Leads until the test says otherwise; all that it stores is committed at once."""
+    """Leads until the test says otherwise; all that it stores is committed at once, unless it is
+    `slow`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, slow: bool = False) -> None:
+        self._lag = 1 if slow else 0
+        self.waits: list[Done] = []
         self.appender = self
         self.is_leader = True
         self.leader_epoch = 3
@@ -38,7 +41,10 @@ class _Partition:
 
     @property
     def high_watermark(self) -> int:
-        return self.log.log_end_offset
+        return self.log.log_end_offset - self._lag
+
+    def when_committed(self, _end: int, _timeout_ms: int, done: Done) -> None:
+        self.waits.append(done)
 
     def append(self, _records: Any, _now_ms: int, *, verified: bool, **_: Any) -> AppendInfo:
         assert verified
@@ -98,11 +104,13 @@ def test_what_was_stored_may_be_lost_while_the_others_are_verified() -> None:
     """It has followed another leader, and perhaps leads again, without the batch."""
 
     async def scenario() -> None:
-        lost = _Partition()
+        lost = _Partition(slow=True)
         node = _Node([lost, _Partition()])
         answer = _begin(node)
         node.waiting[0](ErrorCode.NONE)
         lost.leader_epoch += 2
+        lost.waits.pop()(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        assert not answer.done()
         node.waiting[1](ErrorCode.NONE)
         assert [(each.error_code, each.base_offset) for each in _answers(await answer)] == [
             (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1),

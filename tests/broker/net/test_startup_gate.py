@@ -18,6 +18,7 @@ from barnabas.wire.message import Request
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.metadata import MetadataRequest
+from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.primitives import Reader, WireError
 
 
@@ -56,17 +57,20 @@ class Served:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.connections = ConnectionLimits(self.loop, BrokerConfig({}))
-        self.gate = StartupGate(self.loop, self.dispatch, self.connections)
+        self.gate = StartupGate(self.dispatch, self.connections)
         self.served: list[int] = []
         self.parked: dict[int, Future[Answer]] = {}
         self.parks: set[int] = set()
         self.refuses: set[int] = set()
+        self.holds: set[int] = set()
 
     def dispatch(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
         number = decode_request_header(Reader(frame)).correlation_id
         self.served.append(number)
         if number in self.refuses:
             raise WireError("no sense")
+        if number in self.holds:
+            connection.hold()
         if number in self.parks:
             self.parked[number] = self.loop.create_future()
             return self.parked[number]
@@ -86,6 +90,10 @@ def send(
     connection.buffer_updated(len(frame))
 
 
+def produce() -> ProduceRequest:
+    return ProduceRequest(None, 1, 1000, [])
+
+
 def play(scenario: Callable[[Served], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
         await scenario(Served())
@@ -103,9 +111,7 @@ def test_clients_wait_until_it_is_open_and_are_answered_in_order() -> None:
         assert served.served == []
         served.gate.open()
         send(connection, 4, MetadataRequest([]))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert served.served == [1, 3, 2, 4]  # each connection's in their order
+        assert served.served == [1, 2, 3, 4]  # each connection's in their order
         assert transport.written == b"1 2 4 "
         assert heard_by_other.written == b"3 "
         late, heard_late = served.connect()
@@ -137,9 +143,44 @@ def test_who_goes_away_is_forgotten() -> None:
         send(connection, 1, MetadataRequest([]))
         connection.connection_lost(None)
         await asyncio.sleep(0)
-        assert not served.gate._waiting
         served.gate.open()
         assert served.served == []
+
+    play(scenario)
+
+
+def test_nothing_overtakes_a_request_that_is_taken_in_when_it_opens() -> None:
+    """A large Produce is stored in several turns, and another one had come behind it."""
+
+    async def scenario(served: Served) -> None:
+        served.holds = {1}
+        connection, transport = served.connect()
+        send(connection, 1, produce())
+        send(connection, 2, produce())
+        served.gate.open()
+        assert served.served == [1]
+        connection.release()
+        assert served.served == [1, 2]
+        assert transport.written == b"1 2 "
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("changes", ["opened", "switched"])
+def test_a_connection_that_is_being_made_meanwhile_is_served(changes: str) -> None:
+    """Accepted, but not yet in the list of all connections."""
+
+    async def scenario(served: Served) -> None:
+        if changes == "switched":
+            served.gate.open()
+        connection, transport = served.gate.new_connection(), Transport()
+        if changes == "switched":
+            served.gate.use(lambda *_: [b"switched"])
+        else:
+            served.gate.open()
+        connection.connection_made(transport)  # type: ignore[arg-type]
+        send(connection, 1, MetadataRequest([]))
+        assert transport.written == (b"1 " if changes == "opened" else b"switched")
 
     play(scenario)
 

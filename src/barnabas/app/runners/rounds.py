@@ -19,8 +19,9 @@ from barnabas.app.runners.record_runner import POLL_S
 from barnabas.app.runners.refusals import Refusals, ResultRefused
 from barnabas.app.runners.rewinds import Rewinds
 from barnabas.app.runners.table_rows import places_of, rows_of
-from barnabas.app.runners.unread import hold
+from barnabas.app.runners.unread import hold, read_again
 from barnabas.app.state.handler_states import HandlerStates
+from barnabas.app.undelivered import is_of_record
 from barnabas.backoff import Backoff
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.client.consequences import Consequence, consequence_of
@@ -28,6 +29,7 @@ from barnabas.errors import (
     BarnabasError,
     BrokerError,
     HandlerFailed,
+    NotAuthorized,
     ProducerFenced,
     TransactionAborted,
 )
@@ -161,14 +163,29 @@ class RoundRunner:
                     await states.keep()
             else:
                 await work()
-                await states.keep()
-                await self._attempts.sink.flush()
-                is_done = True
-                await self._source.commit()
+                is_done = await self._is_kept(messages, states)
+                if is_done:
+                    await self._attempts.sink.flush()
+                    await self._source.commit()
         finally:
             if not is_done:
                 states.discard(partitions)
         return is_done
+
+    async def _is_kept(self, messages: list[Message], states: HandlerStates) -> bool:
+        """Whether the changelog has all changes; if it has refused one, the records come again."""
+        try:
+            await states.keep()
+        except BarnabasError as error:
+            is_of_all = isinstance(error, NotAuthorized) or not is_of_record(error)
+            if is_of_all or all(states.refused.is_suspect(each) for each in messages):
+                raise
+            _log.warning("%s: handled again, one by one: %s", self._handler.name, error)
+            states.refused.suspect(messages)
+            await read_again(self._source, messages)
+            return False
+        states.refused.forget(messages)
+        return True
 
     async def _in_transaction(self, messages: list[Message], work: Work) -> bool:
         """Whether it was committed; otherwise the records come again."""
@@ -227,7 +244,8 @@ class RoundRunner:
         if self._handler.takes is Takes.BATCH:
             await self._batches.handle(messages)
             return
-        if self._handler.concurrency == 1 or self._refusals.are_known:
+        is_refused = self.states is not None and any(map(self.states.refused.is_suspect, messages))
+        if self._handler.concurrency == 1 or self._refusals.are_known or is_refused:
             for message in messages:
                 await self._one(message)
             return

@@ -23,6 +23,13 @@ async def put_back(source: Source, messages: list[Message]) -> list[TopicPartiti
     return [*firsts]
 
 
+async def read_again(source: Source, messages: list[Message]) -> None:
+    """Have these read again at once; nothing is in hand."""
+    partitions = set(await put_back(source, messages)) & set(source.assignment)
+    if partitions:
+        await source.resume(*partitions)
+
+
 class Pausable(Protocol):
     """A runner, as far as it may be paused."""
 

@@ -102,6 +102,7 @@ class Scheduler:
             start="earliest",
             on_revoked=lost,
             on_lost=lost,
+            isolation="read_committed",  # a tick of a transaction that was rolled back is not done
         )
         try:
             while True:

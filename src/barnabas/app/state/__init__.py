@@ -4,7 +4,9 @@
 
 state            `State`: what a function gets
 declaration      what a handler declares: the type, the topic
+attempt_state    what one attempt gets, and has changed
 handler_states   the state of the partitions that a handler has
+refused_changes  what the changelog has refused
 state_partition  of one partition: restored, current, changed
 restoration      files are brought to where the changelog is
 standbys         copies of partitions that may be inherited; inheritance says which

@@ -23,11 +23,15 @@ class ChangelogRows(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """What a partition of a changelog has: which topic, the first offset, and the one to come."""
+    """What a partition of a changelog has: which topic, the first offset, and the one to come.
+
+    `asked_ms`: when that was asked for.
+    """
 
     topic_id: bytes
     first: int
     end: int
+    asked_ms: int = 0
 
 
 class ChangelogNames(NamedTuple):

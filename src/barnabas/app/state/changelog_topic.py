@@ -1,7 +1,8 @@
 """The topic of a handler's state: created once, checked at each start.
 
-A changelog that is missing although the group has handled records was deleted. It is not created
-then: the handler would go on without the state of all keys, and nobody would be told.
+A changelog that is missing although the group has committed offsets was deleted. It is not created
+then: the handler would go on without the state of all keys, and nobody would be told. Where a
+handler is to go on without the state of before, the changelog is created first: see `rebuild`.
 """
 
 import asyncio
@@ -57,10 +58,12 @@ async def _appears(admin: aio.Admin, names: ChangelogNames) -> bool:
 
 
 async def _has_begun(admin: aio.Admin, names: ChangelogNames) -> bool:
-    """Whether the group has handled records, which is not before there is a changelog."""
+    """Whether the group may have handled records, which is not before there is a changelog.
+
+    What it has handled may be gone from the source by now, so where that begins says nothing.
+    """
     committed = await admin.group_offsets(names.group)
-    first = await admin.offsets(names.source, "earliest")
-    return any(committed.get(each, 0) > offset for each, offset in first.items())
+    return any(offset > 0 for each, offset in committed.items() if each.topic == names.source)
 
 
 async def create_changelog(admin: aio.Admin, names: ChangelogNames) -> None:

@@ -1,8 +1,8 @@
 """The state of all partitions that a handler has, as its runner uses it.
 
     admit       which records may be handled: those of partitions whose state is current
-    open        the state for one attempt
-    changed     what an attempt has changed, as a record for the changelog
+    attempt     the state for one attempt
+    change      what an attempt has changed was sent to the changelog
     expired     what is to be deleted, as records for the changelog
     keep, discard     the round was committed, or not
 
@@ -23,20 +23,22 @@ from barnabas.app.outgoing import Encoded
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Source
 from barnabas.app.runners.unread import put_back
+from barnabas.app.state.attempt_state import AttemptState
 from barnabas.app.state.changelog import Changelog, StateRow, deleted
 from barnabas.app.state.reader import StateReader
+from barnabas.app.state.refused_changes import RefusedChanges
 from barnabas.app.state.restoration import Restoration, percent
 from barnabas.app.state.standbys import Standbys
 from barnabas.app.state.state import StoredState
 from barnabas.app.state.state_partition import StatePartition
-from barnabas.app.undelivered import SinkFailed
+from barnabas.app.undelivered import SinkFailed, worst_of
 from barnabas.client.connect.cluster_metadata import TopicPartition
 from barnabas.errors import BarnabasError, GiveUp, StateLost, UnknownTopic
 from barnabas.records.message import Message
 
 _EXPIRED = 1000  # of a partition, in one round
 CONFIRMED_BYTES = 256 * 1024
-"""A larger change is waited for, since the topic may refuse it."""
+"""A larger change is waited for at once, since the topic may refuse it."""
 
 
 class HandlerStates:
@@ -64,10 +66,10 @@ class HandlerStates:
         self._patience = patience
         self._folder = folder
         self._partitions: dict[int, StatePartition] = {}
-        self._open: dict[tuple[int, bytes], StoredState[Any]] = {}
         self._failure: Exception | None = None
         self.unreadable: StateLost | None = None
         """A value of the changelog that is not of the declared type."""
+        self.refused = RefusedChanges()
 
     # -- partitions ----------------------------------------------------------------------------
 
@@ -106,7 +108,9 @@ class HandlerStates:
 
     async def release(self, partitions: Iterable[int]) -> None:
         """Others have these now."""
-        for each in partitions:
+        gone = list(partitions)
+        self.refused.drop(gone)
+        for each in gone:
             one = self._partitions.pop(each, None)
             if one is not None:
                 await one.close()
@@ -124,8 +128,8 @@ class HandlerStates:
         if not one.is_current:
             extent = await self._restoration.extent(partition)
             one.is_current = (extent.topic_id, extent.end) == (
-                one.store.topic_id,
-                one.store.next_offset,
+                one.store.place.topic_id,
+                one.store.place.next_offset,
             )
             if not one.is_current:
                 self._begin(one)
@@ -186,8 +190,11 @@ class HandlerStates:
 
     # -- one record ----------------------------------------------------------------------------
 
-    def open(self, message: Message) -> dict[str, StoredState[Any]]:
-        """The state for one attempt, as an argument."""
+    def attempt(self, message: Message) -> AttemptState:
+        """The state for one attempt."""
+        return AttemptState(message, self._declared.name, self._topic, self._open)
+
+    def _open(self, message: Message) -> StoredState[Any]:
         key, partition = message.key, message.partition
         if key is None:
             raise GiveUp("the record has no key, and the state of a handler is kept by key")
@@ -195,9 +202,7 @@ class HandlerStates:
             row = self._partitions[partition].get(key)
         except BarnabasError as error:
             raise SinkFailed(error) from error
-        state = self._declared.open(key, row, self._clock.time_ms(), self._on_unreadable)
-        self._open[partition, key] = state
-        return {self._declared.name: state}
+        return self._declared.open(key, row, self._clock.time_ms(), self._on_unreadable)
 
     def _on_unreadable(self, key: bytes, error: Exception) -> None:
         """The function gets the error, and may catch it; the handler stops nevertheless."""
@@ -207,15 +212,6 @@ class HandlerStates:
             "old values too, such as with defaults for new fields. "
             f"{self._handler.changelog_names.remedy}"
         )
-
-    def changed(self, message: Message) -> Encoded | None:
-        """What the attempt that has succeeded has changed, to be sent to the changelog."""
-        assert message.key is not None
-        state = self._open.pop((message.partition, message.key), None)
-        if state is None or state.change is None:
-            return None
-        (value,) = state.change
-        return Encoded(self._topic, value, message.key, (), message.partition)
 
     def change(self, written: Encoded, receipt: Any) -> None:
         """It was sent."""
@@ -257,19 +253,28 @@ class HandlerStates:
     # -- one round -----------------------------------------------------------------------------
 
     async def keep(self) -> None:
-        """The round was committed, or is about to be: the changelog has all of its changes."""
-        try:
-            for each in self._partitions.values():
-                was_current = each.is_current
+        """The round was committed, or is about to be: the changelog has all of its changes.
+
+        Raises if it has not, once it is known of each of them.
+        """
+        failures: list[BarnabasError] = []
+        for each in self._partitions.values():
+            was_current = each.is_current
+            try:
                 await each.keep(self._clock.time_ms(), alone=not self._handler.exactly_once)
-                if was_current and not each.is_current:
-                    self._begin(each)  # somebody else has written, or created the topic again
-        except UnknownTopic as error:
-            raise self.deleted() from error
+            except BarnabasError as error:
+                failures.append(error)
+                continue
+            if was_current and not each.is_current:
+                self._begin(each)  # somebody else has written, or created the topic again
+        if failures:
+            failure = worst_of(failures)
+            if isinstance(failure, UnknownTopic):
+                raise self.deleted() from failure
+            raise failure
 
     def discard(self, partitions: set[int]) -> None:
         """The round was not committed: what the changelog has is looked up again."""
-        self._open.clear()
         for each in partitions & self._partitions.keys():
             self._partitions[each].discard()
             self._partitions[each].is_current = False

@@ -1,17 +1,21 @@
 """The state of one partition in a SQLite file: a cache of what the changelog has.
 
-The file knows up to which offset of which topic it is complete. One process uses it at a time:
-others on the same machine, such as standbys, have files of their own with other numbers.
+The file knows up to which offset of which topic it was read, and when it had all that there was. It
+has not while it is read for the first time, or after a break: what deletes its keys may follow. One
+process uses it at a time: others on the same machine, such as standbys, have files of their own
+with other numbers.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from barnabas.app.state.changelog import StateRow
+from barnabas.app.state.folder import OWNER_ONLY
 
-_VERSION = 1
+_VERSION = 2
 _FILES = 1000
 _PAGES = 16 * 1024 * 1024  # bytes that SQLite keeps in memory for each open partition
 _TABLES = """
@@ -20,9 +24,21 @@ CREATE TABLE IF NOT EXISTS state (
 );
 CREATE TABLE IF NOT EXISTS place (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    topic_id BLOB NOT NULL, next_offset INTEGER NOT NULL, complete_ms INTEGER NOT NULL
+    topic_id BLOB NOT NULL, next_offset INTEGER NOT NULL,
+    begun_ms INTEGER NOT NULL, complete_ms INTEGER NOT NULL
 );
 """
+
+
+class StorePlace(NamedTuple):
+    """Which changelog a file is of, and how much of it the file has."""
+
+    topic_id: bytes = b""
+    next_offset: int = 0
+    begun_ms: int = 0
+    """When the changelog was begun to be read from its beginning."""
+    complete_ms: int = 0
+    """When the file had all that the changelog had, the last time; 0 if it never had."""
 
 
 class LocalStore:
@@ -31,9 +47,10 @@ class LocalStore:
     def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
         self._connection = connection
         self.path = path
-        found = connection.execute("SELECT topic_id, next_offset, complete_ms FROM place")
-        place: tuple[bytes, int, int] = found.fetchone() or (b"", 0, 0)
-        self.topic_id, self.next_offset, self.complete_ms = place
+        found = connection.execute(
+            "SELECT topic_id, next_offset, begun_ms, complete_ms FROM place"
+        ).fetchone()
+        self.place = StorePlace() if found is None else StorePlace(*found)
 
     def get(self, key: bytes) -> StateRow | None:
         found = self._connection.execute(
@@ -41,8 +58,13 @@ class LocalStore:
         ).fetchone()
         return None if found is None else StateRow(key, *found)
 
-    def apply(self, rows: Iterable[StateRow], next_offset: int, now_ms: int) -> None:
-        """What follows in the changelog, up to an offset, all of it or nothing."""
+    def apply(
+        self, rows: Iterable[StateRow], next_offset: int, complete_ms: int | None = None
+    ) -> None:
+        """What follows in the changelog, up to an offset, all of it or nothing.
+
+        `complete_ms`: when there was no more than that; None if there is more to read.
+        """
         latest = {each.key: each for each in rows}
         deleted = [(each.key,) for each in latest.values() if each.value is None]
         written = [each for each in latest.values() if each.value is not None]
@@ -51,19 +73,22 @@ class LocalStore:
                 connection.executemany("DELETE FROM state WHERE key = ?", deleted)
             if written:
                 connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", written)
-            self._place(self.topic_id, next_offset, now_ms)
+            place = self.place._replace(next_offset=next_offset)
+            if complete_ms is not None:
+                place = place._replace(complete_ms=complete_ms)
+            self._store_place(place)
+        self.place = place  # not before it is committed: a full disk is noticed there
 
-    def clear(self, topic_id: bytes) -> None:
+    def clear(self, topic_id: bytes, now_ms: int) -> None:
         """Begin again, at the beginning of a changelog."""
         with self._connection as connection:
             connection.execute("DELETE FROM state")
-            self._place(topic_id, 0, 0)
+            place = StorePlace(topic_id, begun_ms=now_ms)
+            self._store_place(place)
+        self.place = place
 
-    def _place(self, topic_id: bytes, next_offset: int, complete_ms: int) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?)", (topic_id, next_offset, complete_ms)
-        )
-        self.topic_id, self.next_offset, self.complete_ms = topic_id, next_offset, complete_ms
+    def _store_place(self, place: StorePlace) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO place VALUES (1, ?, ?, ?, ?)", place)
 
     def rows(self) -> Iterator[StateRow]:
         """All keys with their values."""
@@ -95,7 +120,7 @@ def open_store(folder: Path | None, partition: int) -> LocalStore:
     """The file of a partition that no other process uses; one that is damaged is replaced."""
     if folder is None:
         return LocalStore(_connected(":memory:"), None)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
     for number in range(_FILES):
         path = folder / f"{partition}.{number}.sqlite"
         try:

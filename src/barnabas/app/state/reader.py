@@ -52,9 +52,9 @@ class StateReader:
     def _copied(self, partition: int, extent: Extent, key: bytes) -> tuple[int, StateRow | None]:
         """What a copy has, and where the changelog goes on after it."""
         copy = self._copies(partition)
-        if copy is not None and copy.store.topic_id == extent.topic_id:
+        if copy is not None and copy.store.place.topic_id == extent.topic_id:
             with suppress(sqlite3.DatabaseError):  # its owner will find out
-                return max(extent.first, copy.store.next_offset), copy.store.get(key)
+                return max(extent.first, copy.store.place.next_offset), copy.store.get(key)
         return extent.first, None
 
     async def rows(self) -> AsyncIterator[StateRow]:

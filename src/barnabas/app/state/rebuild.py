@@ -1,11 +1,14 @@
 """Building the state of a handler again, from the records of its source topic.
 
     plan        what would be handled again, and what is missing for that; changes nothing
-    apply       delete the changelog, and put the group at the beginning of the source
+    rebuild     delete the changelog, put the group at the beginning of the source, and create it
+    empty       delete the changelog, and create it
 
-The application does the rest when it starts: it creates the changelog, and handles the records. The
-changelog goes first: a handler never starts without it where the group has handled records, so a
-rebuild that is cut short ends with the same error as before, and is done again.
+The application does the rest when it starts: it handles the records. The changelog goes first, and
+comes last: a handler never starts without it where the group has committed offsets, so a rebuild
+that is cut short ends with the same error as before, and is done again. A source that has lost its
+beginning has no first offset that tells a group that is to handle all from one that has handled all
+that is gone: only the new changelog does.
 """
 
 from typing import NamedTuple
@@ -40,6 +43,7 @@ async def rebuild(admin: aio.Admin, names: ChangelogNames) -> None:
     await _check_stopped(admin, names)
     await admin.delete_topic(names.topic, missing_ok=True)
     await admin.set_group_offsets(names.group, "earliest", topics=names.source)
+    await create_changelog(admin, names)
 
 
 async def empty(admin: aio.Admin, names: ChangelogNames) -> None:

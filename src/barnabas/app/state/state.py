@@ -18,8 +18,9 @@ class State(Generic[V]):
         def count(order: Order, total: State[Total]) -> None:
             total.set(Total(total.get(Total(0)).count + 1))
 
-    A change counts when the record is done: what a failed attempt has set is forgotten. Change
-    what `get` returns only together with `set`: each call of it makes a new object.
+    A change counts when the record is done: what a failed attempt has set is forgotten, and so is
+    what a call has set that raised, if middleware catches that. Change what `get` returns only
+    together with `set`: each call of it makes a new object.
 
     `State(Total(5))` is one for calling a handler in a test.
     """

@@ -18,6 +18,7 @@ from typing import Any
 
 from barnabas.app.state.changelog import ChangelogRows, StateRow
 from barnabas.app.state.local_store import LocalStore, delete_file, is_one_of, open_store
+from barnabas.app.undelivered import delivered
 from barnabas.errors import BarnabasError, InvalidArgument
 
 _NOT_WRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
@@ -111,12 +112,14 @@ class StatePartition:
         """
         if not self._receipts or self._store is None:
             return
-        offsets = [(await each).offset for each in self._receipts]
+        offsets = [each.offset for each in await delivered(self._receipts)]
         rows, count = list(self._changes.values()), len(offsets)
         self.discard()
         # Not so if a worker that was removed from the group has written as well.
-        is_next = min(offsets) == self.store.next_offset and max(offsets) - min(offsets) < count
-        if min(offsets) < self.store.next_offset or (alone and not is_next):
+        is_next = (
+            min(offsets) == self.store.place.next_offset and max(offsets) - min(offsets) < count
+        )
+        if min(offsets) < self.store.place.next_offset or (alone and not is_next):
             self.is_current = False  # in the first case the changelog was created again
             return
         await self.apply(ChangelogRows(rows, max(offsets) + 1), now_ms)
@@ -128,14 +131,15 @@ class StatePartition:
 
     # -- the store -----------------------------------------------------------------------------
 
-    async def apply(self, rows: ChangelogRows, now_ms: int) -> None:
-        await self._in_thread(self._apply, rows, now_ms)
+    async def apply(self, rows: ChangelogRows, complete_ms: int | None = None) -> None:
+        """Store what follows; `complete_ms` is when there was no more, None if there is."""
+        await self._in_thread(self._apply, rows, complete_ms)
 
-    def _apply(self, rows: ChangelogRows, now_ms: int) -> None:
+    def _apply(self, rows: ChangelogRows, complete_ms: int | None) -> None:
         with self._lock:
             if self._store is not None:  # closed meanwhile
                 try:
-                    self._store.apply(rows.rows, rows.next_offset, now_ms)
+                    self._store.apply(rows.rows, rows.next_offset, complete_ms)
                 except sqlite3.DatabaseError as error:
                     raise self.damaged(error) from error
 

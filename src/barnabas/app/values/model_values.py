@@ -85,19 +85,24 @@ class ModelValues:
     def _choose(self, kind: Any, hint: Any, what: str) -> FormatName | Format:
         if not self._is_registered(hint):
             return choose(kind, "bytes", what)
-        name: FormatName = "protobuf" if hasattr(hint, "DESCRIPTOR") else self._name
-        return choose(kind, name, what, self._registry)
+        return choose(kind, self._format_of(hint), what, self._registry)
+
+    def _format_of(self, hint: Any) -> FormatName:
+        return "protobuf" if hasattr(hint, "DESCRIPTOR") else self._name
 
     def _is_registered(self, hint: Any) -> bool:
         if self._registry is None:
             return False
         return is_model(hint) or (isinstance(hint, type) and hasattr(hint, "DESCRIPTOR"))
 
-    @property
-    def known(self) -> Format | None:
-        """For consumers: values as they are, whose schemas have been asked for."""
-        needs_schemas = self._registry is not None and self._name == "avro"
-        return KnownSchemas(self._registry) if needs_schemas and self._registry else None
+    def schemas(self, hint: Any) -> Format | None:
+        """For a consumer of values of this type: values as they are, once their schema is known.
+
+        None for a type that is read without a schema: whatever its data begins with is no id.
+        """
+        if self._registry is None or not self._is_registered(hint):
+            return None
+        return KnownSchemas(self._registry) if self._format_of(hint) == "avro" else None
 
     @contextmanager
     def in_memory(self) -> Iterator[None]:

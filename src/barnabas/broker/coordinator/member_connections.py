@@ -14,8 +14,8 @@ a half times as long as the longest of the last pauses between two heartbeats, a
 that the member was told. The last pause alone says little: a member that joins, or has given up
 partitions, sends a heartbeat out of turn.
 
-Only members that were answered without an error are known here, so there are no more than groups
-may have.
+Members that have expired are forgotten when many are known on one connection, so there are at most
+about twice as many as groups have.
 """
 
 from asyncio import AbstractEventLoop
@@ -28,6 +28,8 @@ MemberKey = tuple[str, str]
 
 _LOOK_MS = 100
 """How often a member that still reads is looked at, at most."""
+_FEW = 64
+"""Members on one connection that are never looked through for those that have expired."""
 _PAUSES = 8
 """How many pauses between heartbeats of a member count."""
 
@@ -59,25 +61,39 @@ class _Rhythm:
         return max(self.interval_s, *self.pauses_s)
 
 
+class _Heard:
+    """The members that were heard last on one connection."""
+
+    __slots__ = ("keys", "many")
+
+    def __init__(self) -> None:
+        self.keys: set[MemberKey] = set()
+        self.many = _FEW
+        """How many are looked through for members that have expired."""
+
+
 class MemberConnections:
     def __init__(
         self,
         loop: AbstractEventLoop,
         grace_ms: Callable[[], int],
         is_reading: Callable[[str, str], bool],
+        is_member: Callable[[str, str], bool],
         remove: Callable[[str, str], None],
         *,
         heartbeats: float = 0.0,
     ) -> None:
-        """`is_reading` says whether a member of a group has a share session here; `remove` is
-        called with a member that did not come back, after so many of its `heartbeats` at least."""
+        """`is_reading` says whether a member of a group has a share session here, `is_member`
+        whether it has not expired; `remove` is called with a member that did not come back, after
+        so many of its `heartbeats` at least."""
         self._loop = loop
         self._grace_ms = grace_ms
         self._is_reading = is_reading
+        self._is_member = is_member
         self._remove = remove
         self._last: dict[MemberKey, HeartbeatConnection] = {}
         """On which connection a member was heard last."""
-        self._members: dict[HeartbeatConnection, set[MemberKey]] = {}
+        self._members: dict[HeartbeatConnection, _Heard] = {}
         self._heartbeats = heartbeats
         self._rhythm: dict[MemberKey, _Rhythm] = {}
 
@@ -103,13 +119,15 @@ class MemberConnections:
         if former is connection:
             return
         if former is not None:
-            self._members.get(former, set()).discard(key)
-        self._last[key] = connection
+            self._forget_on(former, key)
         members = self._members.get(connection)
         if members is None:
-            members = self._members[connection] = set()
+            members = self._members[connection] = _Heard()
             self._follow(connection)
-        members.add(key)
+        elif len(members.keys) >= members.many:
+            self._forget_expired(members)
+        self._last[key] = connection
+        members.keys.add(key)
         if connection.is_lost:  # before the heartbeat was answered
             self._lost(connection)
 
@@ -118,7 +136,19 @@ class MemberConnections:
         self._rhythm.pop((group_id, member_id), None)
         connection = self._last.pop((group_id, member_id), None)
         if connection is not None:
-            self._members.get(connection, set()).discard((group_id, member_id))
+            self._forget_on(connection, (group_id, member_id))
+
+    def _forget_on(self, connection: HeartbeatConnection, key: MemberKey) -> None:
+        members = self._members.get(connection)
+        if members is not None:
+            members.keys.discard(key)
+
+    def _forget_expired(self, members: _Heard) -> None:
+        for key in [key for key in members.keys if not self._is_member(*key)]:
+            members.keys.discard(key)
+            self._last.pop(key, None)
+            self._rhythm.pop(key, None)
+        members.many = max(_FEW, 2 * len(members.keys))
 
     def _follow(self, connection: HeartbeatConnection) -> None:
         earlier = connection.on_lost
@@ -131,7 +161,8 @@ class MemberConnections:
         connection.on_lost = lost
 
     def _lost(self, connection: HeartbeatConnection) -> None:
-        members = self._members.pop(connection, set())
+        heard = self._members.pop(connection, None)
+        members = set() if heard is None else heard.keys
         grace_ms = self._grace_ms()
         if connection.ended_by_client and grace_ms >= 0:
             for key in members:

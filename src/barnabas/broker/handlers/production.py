@@ -24,8 +24,6 @@ from barnabas.broker.coordinator.transaction_verification import (
 )
 from barnabas.broker.handlers.produce_answers import (
     ADDS_FROM,
-    Waiting,
-    answer_when_committed,
     for_client,
     refuse_invalid,
     tell_leaders,
@@ -76,6 +74,7 @@ class Needs(Protocol):
     loop: AbstractEventLoop
     partitions: Partitions
     recompression: Recompression
+    split_productions: set[object]
     transaction_verification: TransactionVerification
 
 
@@ -90,12 +89,15 @@ class Production:
         """Whether they are stored in several turns of the event loop, and some are left."""
         self._has_failed = False
         self._node = node
-        self._request = request
+        # Not the request: what is stored must not keep the receive buffer until it is committed.
+        self._acks = request.acks
+        self._timeout_ms = request.timeout_ms
+        self._transactional_id = request.transactional_id
         self._context = context
         self._time_ms = node.clock.now_ms()
-        self._waiting: Waiting = []
         self._waiting_batches = 0
-        """Batches that wait for compression or for transaction verification."""
+        """Batches that wait for compression, for transaction verification, or to be committed, and
+        one more while some are left."""
         self._record_errors_left = MAX_RECORD_ERRORS
         """How many more single records the answer may name."""
         self._answered: Future[ProduceResponse | None] | None = None
@@ -104,7 +106,7 @@ class Production:
         """Store as much as may be stored in one turn, and the rest in the next.
 
         Meanwhile the connection handles and reads nothing: later requests can't overtake this one,
-        and its batches stay in the receive buffer.
+        and its batches stay in the receive buffer. A node that stops waits for it.
         """
         batches, spent = self.batches, 0
         while batches and spent < _TURN_BYTES:
@@ -115,15 +117,23 @@ class Production:
             if not self._is_split:
                 self._is_split = True
                 self._waiting_batches += 1
+                self._node.split_productions.add(self)
                 self._context.connection.hold()
             self._node.loop.call_soon(self._guarded, self.store_some)
         elif self._is_split:
-            self._is_split = False
-            self._context.connection.release()
+            self._is_taken_in()
             self._one_done()
+
+    def _is_taken_in(self) -> None:
+        """Nothing is left of a request that was split."""
+        self._is_split = False
+        self._node.split_productions.discard(self)
+        self._context.connection.release()
 
     def _guarded(self, step: Callable[..., None], *arguments: Any) -> None:
         """Run a step of a later turn: the caller can't handle its errors."""
+        if self._has_failed:
+            return
         try:
             step(*arguments)
         except Exception as error:  # noqa: BLE001 - as in the dispatcher
@@ -136,8 +146,7 @@ class Production:
         self.batches.clear()
         connection.refuse(str(internal_error(connection, error)))
         if self._is_split:
-            self._is_split = False
-            connection.release()
+            self._is_taken_in()
         if self._answered is not None:
             self._answered.cancel()
 
@@ -205,7 +214,7 @@ class Production:
         answer: PartitionProduceResponse,
         checked: CheckedBatch | None,
     ) -> None:
-        transactional_id = self._request.transactional_id
+        transactional_id = self._transactional_id
         header = None if transactional_id is None else _header(data)
         if transactional_id is None or header is None or not header.is_transactional:
             self._append(partition, data, answer, checked)
@@ -254,7 +263,7 @@ class Production:
         *,
         verified: bool = False,
     ) -> None:
-        acks = self._request.acks
+        acks = self._acks
         if acks == ACKS_ALL and partition.lacks_replicas:
             needed, found = partition.limits.min_insync_replicas, len(partition.isr)
             self._refuse(partition, data, answer, ErrorCode.NOT_ENOUGH_REPLICAS)
@@ -286,8 +295,18 @@ class Production:
         answer.base_offset = info.base_offset
         answer.log_append_time_ms = info.log_append_time_ms
         answer.log_start_offset = info.log_start_offset
-        if acks == ACKS_ALL:
-            self._waiting.append((partition, answer, partition.leader_epoch))
+        end = partition.log.log_end_offset
+        if acks == ACKS_ALL and partition.high_watermark < end:
+            # At once, although others of this request may take longer: if another node leads
+            # meanwhile, this tells whether the batch was committed before.
+            self._waiting_batches += 1
+            partition.when_committed(end, self._timeout_ms, partial(self._committed, answer))
+
+    def _committed(self, answer: PartitionProduceResponse, error: ErrorCode) -> None:
+        if error is not ErrorCode.NONE:
+            answer.error_code = error
+            answer.base_offset = -1
+        self._guarded(self._one_done)
 
     def _refuse(
         self,
@@ -310,29 +329,17 @@ class Production:
         return self._answered
 
     def _answer(self, answered: "Future[ProduceResponse | None]") -> None:
-        for partition, answer, leader_epoch in self._waiting:
-            if partition.leader_epoch != leader_epoch or not partition.is_leader:
-                # While the others were verified, another node may have led, without this batch.
-                answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-                answer.base_offset = -1
+        if answered.done():  # the client has disconnected
+            return
         try:
-            outcome = self._stored()
+            response = self._stored()
         except WireError as error:
             self._context.connection.refuse(str(error))
-            outcome = None
-        if isinstance(outcome, Future):
-            outcome.add_done_callback(lambda done: self._finish(answered, done.result()))
-        else:
-            self._finish(answered, outcome)
+            response = None
+        answered.set_result(response)
 
-    def _finish(
-        self, answered: "Future[ProduceResponse | None]", response: ProduceResponse | None
-    ) -> None:
-        if not answered.done():  # otherwise the client has disconnected
-            answered.set_result(response)
-
-    def _stored(self) -> "ProduceResponse | Future[ProduceResponse] | None":
-        """All batches are stored or refused."""
+    def _stored(self) -> ProduceResponse | None:
+        """All batches are refused, or stored and, if that was asked for, committed."""
         node, response = self._node, self.response
         errors = {
             answer.error_code
@@ -340,7 +347,7 @@ class Production:
             for answer in topic.partition_responses
             if answer.error_code
         }
-        if self._request.acks == 0:
+        if self._acks == 0:
             if errors:
                 raise WireError("a produce with acks=0 was refused")
             return None
@@ -348,7 +355,7 @@ class Production:
             tell_leaders(node, response, self._context)
             if ErrorCode.NOT_LEADER_OR_FOLLOWER in errors and node.lifecycle.is_cut_off:
                 self._context.disconnect_after_response(node.loop)
-        return answer_when_committed(node, response, self._waiting, self._request.timeout_ms)
+        return response
 
 
 def _header(data: PartitionProduceData) -> BatchHeader | None:

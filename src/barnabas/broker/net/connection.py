@@ -54,7 +54,7 @@ _PROBATION_BYTES = 1024
 
 
 class RequestHeld(Exception):  # noqa: N818 - an expected outcome
-    """The connection is muted; the request is to be handled when that is over."""
+    """The request is to be handled later: when the connection is no longer muted, or is resumed."""
 
 
 Answer = list[Buffer] | None
@@ -231,9 +231,7 @@ class Connection(BufferedProtocol):
         self.last_active = self._connections.now()
         if self._watchers:
             self._call_watchers()
-        self._handle_frames()
-        if self._counted:
-            self._count()
+        self.resume()
 
     # -- called by the broker ----------------------------------------------------------------------
 
@@ -335,6 +333,12 @@ class Connection(BufferedProtocol):
         if self._transport is not None:
             self._unmute()
 
+    def resume(self) -> None:
+        """Handle what has arrived and was kept back by `RequestHeld`."""
+        self._handle_frames()
+        if self._counted:
+            self._count()
+
     @property
     def _may_handle(self) -> bool:
         is_muted = self._muting is not None and self._muting.is_on
@@ -343,9 +347,7 @@ class Connection(BufferedProtocol):
     def _unmute(self) -> None:
         self._ready = self._may_handle
         self.last_active = self._connections.now()
-        self._handle_frames()
-        if self._counted:
-            self._count()
+        self.resume()
 
     def shrink(self) -> None:
         """Free the receive buffer, if it is empty."""
@@ -353,6 +355,8 @@ class Connection(BufferedProtocol):
 
     def _count(self) -> None:
         """Count the receive buffer's size against the limit, for as long as it is needed."""
+        if self._is_held and self._transport is not None:
+            return  # the request that is taken in is still in it
         if self._received.pending <= INITIAL_BYTES:
             self._counted = 0
             self._connections.arriving.forget(self)
@@ -500,9 +504,7 @@ class Connection(BufferedProtocol):
 
     def _handle_more(self) -> None:
         self._continues = False
-        self._handle_frames()
-        if self._counted:
-            self._count()
+        self.resume()
 
     def _dispatch_proof(
         self, frame: memoryview, connection: "Connection"

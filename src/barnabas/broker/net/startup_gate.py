@@ -7,9 +7,9 @@ the node does not know all users yet. Tools may ask for the node's
 identity and its view of the cluster, to distinguish a node that waits from one that hangs.
 """
 
-from asyncio import AbstractEventLoop, Future
+from asyncio import Future
 
-from barnabas.broker.net.connection import Answer, Connection, Dispatch
+from barnabas.broker.net.connection import Answer, Connection, Dispatch, RequestHeld
 from barnabas.broker.net.connection_limits import ConnectionLimits
 from barnabas.broker.net.listener import OPEN, Listener
 from barnabas.broker.net.peer_proof import MECHANISM
@@ -20,7 +20,7 @@ from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
-from barnabas.wire.primitives import Reader, WireError
+from barnabas.wire.primitives import Reader
 
 _ALWAYS_SERVED = frozenset(
     request.API_KEY
@@ -35,16 +35,15 @@ _ALWAYS_SERVED = frozenset(
 
 
 class StartupGate:
-    """Holds requests back from `dispatch` until it is opened."""
+    """Holds requests back from `dispatch` until it is opened.
 
-    def __init__(
-        self, loop: AbstractEventLoop, dispatch: Dispatch, connections: ConnectionLimits
-    ) -> None:
-        self._loop = loop
+    They stay with their connections, so that what a connection has to keep, such as the order of
+    its requests, is kept at the opening too.
+    """
+
+    def __init__(self, dispatch: Dispatch, connections: ConnectionLimits) -> None:
         self._dispatch = dispatch
         self._connections = connections
-        self._waiting: dict[Future[Answer], tuple[bytes, Connection]] = {}
-        """In order of arrival; connections that are closed are dropped."""
         self.is_open = False
         """Whether clients are served."""
 
@@ -54,7 +53,7 @@ class StartupGate:
         return self._dispatch if self.is_open else self._admit
 
     def new_connection(self, listener: Listener = OPEN) -> Connection:
-        return Connection(self.dispatch, self._connections, listener)
+        return Connection(self._dispatch_first, self._connections, listener)
 
     def use(self, dispatch: Dispatch) -> None:
         """Send all further requests, of all connections, to `dispatch`."""
@@ -66,12 +65,17 @@ class StartupGate:
     def open(self) -> None:
         """The node is ready."""
         self.is_open = True
-        for connection in self._connections.connections:
-            connection.use(self._dispatch)
-        waiting, self._waiting = self._waiting, {}
-        for answer, (frame, connection) in waiting.items():
-            if not answer.cancelled():
-                self._serve(frame, connection, answer)
+        self.use(self._dispatch)
+        for connection in tuple(self._connections.connections):
+            connection.resume()
+
+    def _dispatch_first(
+        self, frame: memoryview, connection: Connection
+    ) -> "Answer | Future[Answer]":
+        """The first requests of a connection: between its creation and them, the gate may have been
+        opened, or `use` called, before the connection was in the list of all."""
+        connection.use(self.dispatch)
+        return self.dispatch(frame, connection)
 
     def _admit(self, frame: memoryview, connection: Connection) -> "Answer | Future[Answer]":
         api_key = decode_request_header(Reader(frame)).api_key
@@ -79,36 +83,7 @@ class StartupGate:
             api_key in _ALWAYS_SERVED and not _is_client_signing_in(api_key, frame, connection)
         ):
             return self._dispatch(frame, connection)
-        answer: Future[Answer] = self._loop.create_future()
-        self._waiting[answer] = (bytes(frame), connection)
-        answer.add_done_callback(lambda answer: self._waiting.pop(answer, None))
-        return answer
-
-    def _serve(self, frame: bytes, connection: Connection, answer: "Future[Answer]") -> None:
-        connection.awaited_quota = True  # it has waited
-        try:
-            served = self._dispatch(memoryview(bytearray(frame)), connection)
-        except WireError as error:
-            connection.refuse(str(error))
-            return
-        if not isinstance(served, Future):
-            answer.set_result(served)
-            return
-
-        def finish(done: "Future[Answer]") -> None:
-            if answer.cancelled():
-                return
-            if done.cancelled():
-                answer.cancel()
-            else:
-                answer.set_result(done.result())
-
-        def abandon(done: "Future[Answer]") -> None:
-            if done.cancelled():
-                served.cancel()
-
-        served.add_done_callback(finish)
-        answer.add_done_callback(abandon)
+        raise RequestHeld
 
 
 def _is_client_signing_in(api_key: int, frame: memoryview, connection: Connection) -> bool:

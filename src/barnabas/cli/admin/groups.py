@@ -217,8 +217,8 @@ async def delete(
         bool,
         typer.Option(
             "--forget-progress",
-            help="Also groups in which a mirror or a replay of dead letters records its progress: "
-            "it begins again without them.",
+            help="Also groups in which a mirror, a replay of dead letters, delays or retries "
+            "record their progress: without them, work is done again.",
         ),
     ] = False,
 ) -> None:

@@ -1,4 +1,5 @@
-"""Topics that stand beside a topic and are as safe as it: TOPIC.delayed, TOPIC.results."""
+"""Topics that stand beside a topic and are as safe as it: TOPIC.delayed, TOPIC.results, the topics
+of its retries and of its dead letters."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -13,8 +14,11 @@ from barnabas.errors import NotAuthorized, TopicExists
 from barnabas.wire.errors import ErrorCode
 
 _log = logging.getLogger("barnabas.client")
-_INHERITED = ("min.insync.replicas", "max.message.bytes")
+_LIMIT = "max.message.bytes"
+_INHERITED = ("min.insync.replicas", _LIMIT)
 """As safe as the topic, and with room for what it has room for."""
+HEADER_BYTES = 64 * 1024
+"""Room for the headers that are added to a record of the topic, however large it is."""
 
 
 async def ensure_companion(
@@ -25,10 +29,12 @@ async def ensure_companion(
     partitions: Callable[[TopicMetadata], int],
     configs: Mapping[str, str],
     needs: str,
+    header_bytes: int = 0,
 ) -> TopicMetadata | None:
     """Create the companion of a topic; what there is already is returned.
 
-    A broker may create the topic itself first, as for any record that is sent.
+    A broker may create the topic itself first, as for any record that is sent. `header_bytes` are
+    added to what a record may have.
     """
     source = await cluster.retrying(lambda: cluster.topic(topic, auto_create=True))
 
@@ -48,12 +54,14 @@ async def ensure_companion(
             name,
             partitions=partitions(source),
             replication_factor=min(len(each.replicas) for each in source.partitions),
-            configs={**configs, **await _inherited(cluster, topic, name)},
+            configs={**configs, **await _inherited(cluster, topic, name, header_bytes)},
         )
     return None
 
 
-async def _inherited(cluster: ClusterClient, topic: str, name: str) -> dict[str, str]:
+async def _inherited(
+    cluster: ClusterClient, topic: str, name: str, header_bytes: int
+) -> dict[str, str]:
     refused: dict[str, NotAuthorized] = {}
     described = await describe_configs(
         cluster, ResourceType.TOPIC, [topic], keys=_INHERITED, refused=refused
@@ -61,8 +69,12 @@ async def _inherited(cluster: ClusterClient, topic: str, name: str) -> dict[str,
     for error in refused.values():
         names = " and ".join(_INHERITED)
         _log.warning("%s is created without %s of %s: %s", name, names, topic, error)
-    return {
-        each.name: each.value
-        for each in described.get(topic, ())
-        if each.is_own and each.value is not None
-    }
+    found: dict[str, str] = {}
+    for each in described.get(topic, ()):
+        if each.value is None:
+            continue
+        if each.name == _LIMIT and header_bytes:
+            found[each.name] = str(int(each.value) + header_bytes)
+        elif each.is_own:
+            found[each.name] = each.value
+    return found

@@ -22,7 +22,7 @@ from barnabas.client.connect.cluster_metadata import (
     newer,
 )
 from barnabas.client.connect.connection_pool import GENERAL, Channel, ConnectionPool
-from barnabas.client.connect.environment import BUSY, RETRY, SYSTEM, ClientEnvironment
+from barnabas.client.connect.environment import BUSY, RETRY, ClientEnvironment, surroundings
 from barnabas.client.connect.option_checks import check_at_least
 from barnabas.client.connect.retry_log import SILENCE_S, RetryLog
 from barnabas.client.connect.security_settings import NO_SECURITY, SecuritySettings
@@ -77,8 +77,9 @@ class ClusterClient:
         retry_timeout_ms: int = 30_000,
         on_retry: OnRetry | None = None,
         security: SecuritySettings = NO_SECURITY,
-        environment: ClientEnvironment = SYSTEM,
+        environment: ClientEnvironment | None = None,
     ) -> None:
+        environment = surroundings() if environment is None else environment
         self.environment = environment
         self._monotonic = environment.monotonic
         self.client_id = client_id

@@ -6,9 +6,11 @@ without sockets has its own connections, too.
 
 import random
 import time
+from asyncio.events import _get_running_loop
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import uuid4
 
 from barnabas.backoff import Backoff
 from barnabas.client.connect.broker_connection import BrokerConnection
@@ -30,11 +32,21 @@ class Connect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClientEnvironment:
-    """`monotonic` counts seconds, as the loop of the client does; `random` is from 0 to 1."""
+    """`monotonic` counts seconds, as the loop of the client does; `random` is from 0 to 1.
+
+    `token` returns twelve hexadecimal digits that no other process draws.
+    """
 
     monotonic: Callable[[], float] = time.monotonic
     random: Callable[[], float] = random.random
     connect: Connect = BrokerConnection.open
+    token: Callable[[], str] = lambda: uuid4().hex[:12]
 
 
 SYSTEM = ClientEnvironment()
+
+
+def surroundings() -> ClientEnvironment:
+    """Those that the running loop brings with it, as the processes of a simulation do."""
+    found: ClientEnvironment = getattr(_get_running_loop(), "client_environment", SYSTEM)
+    return found

@@ -68,7 +68,7 @@ class ConsumerCore(ConsumerCommits):
             tuning=tuning,
             waits=group_id is not None,
         )
-        self._monotonic = cluster.environment.monotonic
+        self.monotonic = cluster.environment.monotonic
         super().__init__(cluster, fetcher, DeliveryQueue(fetcher, mode))
         self.topics = list(topics)
         self._new_topics = NewTopics(cluster, self.topics)
@@ -120,7 +120,7 @@ class ConsumerCore(ConsumerCommits):
         """Commit what is done, and leave the group."""
         self._is_closing = True
         self.delivery_queue.interrupt()  # a thread that still reads gets nothing else
-        deadline = self._monotonic() + self.close_timeout_s
+        deadline = self.monotonic() + self.close_timeout_s
         try:
             if self.committer is not None:
                 async with asyncio.timeout(self.close_timeout_s):
@@ -141,7 +141,7 @@ class ConsumerCore(ConsumerCommits):
             await self.fetcher.close()
             if self.rebalancer is not None:
                 with suppress(TimeoutError):  # it will be missed
-                    async with asyncio.timeout(max(_LEAVE_S, deadline - self._monotonic())):
+                    async with asyncio.timeout(max(_LEAVE_S, deadline - self.monotonic())):
                         await self.rebalancer.member.leave()
 
     # -- waiting -------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ class ConsumerCore(ConsumerCommits):
         A rebalance event that the application has to handle first is returned; it calls
         `event_handled` after that. `who` identifies the caller, if several wait at the same time.
         """
-        deadline = None if timeout_ms is None else self._monotonic() + timeout_ms / 1000
+        deadline = None if timeout_ms is None else self.monotonic() + timeout_ms / 1000
         if await self._begin(deadline) is not None:
             return None
         self.waiting += 1  # before the check, so that a notifier sees it
@@ -194,7 +194,7 @@ class ConsumerCore(ConsumerCommits):
                 self.delivery_queue.interrupted = False
                 if is_ready():
                     return None
-            left_s = None if deadline is None else deadline - self._monotonic()
+            left_s = None if deadline is None else deadline - self.monotonic()
             if not await _wait(left_s, notified):
                 return None
 
@@ -230,7 +230,7 @@ class ConsumerCore(ConsumerCommits):
             raise error
 
     async def _begin_soon(self) -> None:
-        error = await self._begin(self._monotonic() + _TOPICS_S)
+        error = await self._begin(self.monotonic() + _TOPICS_S)
         if error is not None:
             raise error
 
@@ -264,7 +264,7 @@ class ConsumerCore(ConsumerCommits):
         rebalancer = self.rebalancer
         assert isinstance(rebalancer, IncrementalRebalancer)
         watch = PollWatch(
-            self.delivery_queue, lambda: self.waiting > 0, interval_ms, self._monotonic
+            self.delivery_queue, lambda: self.waiting > 0, interval_ms, self.monotonic
         )
         while True:
             await watch.silence()

@@ -6,13 +6,12 @@ of them.
 
 import logging
 
-from barnabas.client.admin.topics import create_topic
+from barnabas.client.admin.companion_topic import HEADER_BYTES, ensure_companion
 from barnabas.client.connect.cluster_client import ClusterClient
 from barnabas.client.producer.dead_letters import KEPT_FOREVER, letter_headers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.queue_message import QueueMessage
-from barnabas.errors import BarnabasError, TopicExists
-from barnabas.wire.errors import ErrorCode
+from barnabas.errors import BarnabasError
 
 _log = logging.getLogger("barnabas.client")
 
@@ -44,15 +43,14 @@ class DeadLetters:
         Without the right to create it, sending says what is wrong.
         """
         try:
-            found = await self._cluster.retrying(
-                lambda: self._cluster.refresh([self.topic, source])
+            await ensure_companion(
+                self._cluster,
+                source,
+                self.topic,
+                partitions=lambda found: len(found.partitions),
+                configs=KEPT_FOREVER,
+                needs="write",
+                header_bytes=HEADER_BYTES,
             )
-            if found[self.topic].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                count = len(found[source].partitions) or 1
-                await create_topic(
-                    self._cluster, self.topic, partitions=count, configs=KEPT_FOREVER
-                )
-        except TopicExists:  # another worker was faster
-            pass
         except BarnabasError as error:
             _log.warning("the dead letter topic %s was not created: %s", self.topic, error)

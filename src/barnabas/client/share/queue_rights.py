@@ -17,6 +17,8 @@ def worker_rights(
     if dead_letters is not None:
         what = f"dead letters of {who}"
         found += [topic(AclOperation.WRITE, dead_letters, what), created_topic(dead_letters, what)]
+        settings = topic(AclOperation.DESCRIBE_CONFIGS, name, f"settings of {dead_letters}")
+        found.append(_optional(settings))
     if results:
         found.append(_optional(topic(AclOperation.WRITE, results_topic(name), f"results of {who}")))
     if delays:

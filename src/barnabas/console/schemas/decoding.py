@@ -13,6 +13,8 @@ from barnabas.formats.registered.wire_format import schema_id
 from barnabas.records.message import Message
 
 _MAX_READERS = 1_000
+_MAX_CHECKED = 16 << 10
+"""Other requests wait meanwhile, up to 50 of these in turn."""
 
 
 class Decoded(NamedTuple):
@@ -84,7 +86,7 @@ class Schemas:
             schema = self._registry.known(number)
             assert schema is not None
             try:
-                found = reader_of(schema)
+                found = reader_of(schema, _MAX_CHECKED)
             except ValueError as error:
                 found = str(error)
             if len(self._readers) >= _MAX_READERS:

@@ -155,20 +155,26 @@ class SchemaRegistry:
         if query:
             answer = self._get("schemas", "ids", str(number), query=query)
         references: dict[str, str] = {}
-        self._references(answer.get("references") or [], query, references)
+        self._references(answer.get("references") or [], query, references, set())
         return RegisteredSchema(number, kind, str(answer["schema"]), tuple(references.items()))
 
-    def _references(self, listed: list[Any], query: str, found: dict[str, str]) -> None:
-        """Those that a reference has come before it."""
+    def _references(
+        self, listed: list[Any], query: str, found: dict[str, str], asked: set[str]
+    ) -> None:
+        """Those that a reference has come before it. A reference to the latest version may have
+        become a circle since."""
         for each in listed:
             name = str(each["name"])
             if name in found:
                 continue
-            if len(found) >= _MAX_REFERENCES:
+            if name in asked:
+                raise RegistryError("it refers to schemas that refer to each other")
+            if len(asked) >= _MAX_REFERENCES:
                 raise RegistryError("it refers to too many other schemas")
+            asked.add(name)
             path = ("subjects", str(each["subject"]), "versions", str(each["version"]))
             answer = self._get(*path, query=query)
-            self._references(answer.get("references") or [], query, found)
+            self._references(answer.get("references") or [], query, found, asked)
             found[name] = str(answer["schema"])
 
     def _get(self, *path: str, query: str = "") -> dict[str, Any]:

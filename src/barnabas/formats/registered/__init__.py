@@ -1,6 +1,7 @@
 """Formats whose schemas a registry has: Avro, JSON Schema and Protobuf in the usual wire format.
 
 registry      a registry as clients use it: options, and what is known of it
+address       where it is
 client        calls its REST API
 schema        a schema as it gives it
 subjects      under which subject the schemas of a topic are

@@ -97,7 +97,8 @@ class AvroTopicWriter(TopicWriter[Any]):
 
 def avro_reader(schema: RegisteredSchema, model: AvroModel | None) -> Read:
     """What reads data that was written with this schema. Raises `InvalidArgument`."""
-    written = _usable(schema).parsed
+    usable = _usable(schema)
+    written, check = usable.parsed, usable.check
     wanted: Any = None
     if model is not None and model.has_own_schema:  # with aliases, and defaults of enums
         import fastavro
@@ -111,6 +112,8 @@ def avro_reader(schema: RegisteredSchema, model: AvroModel | None) -> Read:
         buffer = BytesIO(data)
         buffer.seek(HEADER)
         try:
+            if check is not None:
+                check(data, HEADER)
             found = schemaless_reader(buffer, written, wanted)
         except SchemaResolutionError as error:
             raise ValidationFailed("", f"schema {schema.id} can't be read as it: {error}") from None

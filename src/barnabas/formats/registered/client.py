@@ -17,14 +17,25 @@ from barnabas.web.no_redirects import opener_without_redirects
 _TIMEOUT_S = 30.0
 _TYPE = "application/vnd.schemaregistry.v1+json"
 _EXCERPT = 60
+_SERVER_ERROR = 500
+_LATER = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+_OF_REQUEST = (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
+_OF_REGISTRY = (*_OF_REQUEST, HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT)
 
 
 class RegistryAnswerError(BarnabasError):
-    """What the registry refuses, with its code."""
+    """What the registry refuses, with its code: 40301, or 403 if only the HTTP status is known."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+        status = int(str(code)[:3])
+        self.retriable = status >= _SERVER_ERROR or status in _LATER
+        self.is_of_request = code in _OF_REQUEST or (code != status and status in _OF_REGISTRY)
+        """Whether it is about what was asked for, and nothing else: other requests may do.
+
+        A 403 without a code of a registry may be of a proxy, which denies everything.
+        """
 
 
 class RegistryClient:

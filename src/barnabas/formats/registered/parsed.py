@@ -5,6 +5,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from typing import Any, NamedTuple
 
+from barnabas.formats.avro_bounds import Check, avro_check
 from barnabas.formats.registered.schema import RegisteredSchema
 
 
@@ -13,6 +14,8 @@ class AvroSchema(NamedTuple):
 
     parsed: Any
     named: dict[str, Any]
+    check: Check | None
+    """Data has to pass it before fastavro reads it."""
 
 
 class ProtobufFile(NamedTuple):
@@ -34,9 +37,13 @@ def avro_schema(schema: RegisteredSchema) -> AvroSchema:
         for _, definition in schema.references:
             fastavro.parse_schema(json.loads(definition), named)
         parsed = fastavro.parse_schema(json.loads(schema.definition), named)
-    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+        check = avro_check(parsed, named)
+    except (
+        *(SchemaParseException, UnknownType),
+        *(ValueError, KeyError, TypeError, RecursionError),
+    ) as error:
         raise ValueError(f"the schema can't be read: {error}") from None
-    return AvroSchema(parsed, named)
+    return AvroSchema(parsed, named, check)
 
 
 def protobuf_file(schema: RegisteredSchema) -> ProtobufFile:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 from barnabas.errors import BarnabasError, InvalidArgument, ValidationFailed
+from barnabas.formats.registered.address import RegistryAddress
 from barnabas.formats.registered.client import RegistryAnswerError, RegistryClient
 from barnabas.formats.registered.not_loaded import SchemaNotLoadedError
 from barnabas.formats.registered.schema import RegisteredSchema
@@ -24,6 +25,10 @@ class SubjectVersion(NamedTuple):
     subject: str
     number: int
     schema: RegisteredSchema
+
+
+class ReferencesError(BarnabasError):
+    """A schema refers to too many others, or to itself."""
 
 
 class Forgets(Protocol):
@@ -67,6 +72,7 @@ class Registry:
         if register and (use_latest or latest_with):
             raise InvalidArgument("register=True and use_latest=True exclude each other")
         self.client = RegistryClient(url, timeout_s, certificates=certificates)
+        self.address = RegistryAddress(url, certificates, timeout_s)
         self.subject_of = subject_of(subjects)
         self.registers = register
         self.uses_latest = use_latest or latest_with is not None
@@ -109,18 +115,30 @@ class Registry:
         raise SchemaNotLoadedError(lambda: self.load(number))
 
     def load(self, number: int) -> None:
-        """Ask for a schema, and remember it. Blocks. Raises `RegistryUnreachable`."""
+        """Ask for a schema, and remember it. Blocks. Raises `RegistryUnreachable`.
+
+        A schema that is missing or denied is remembered too: others may be asked for, so only what
+        was written with this one can't be read.
+        """
         with self._lock:
             if number in self._schemas:
                 return
             try:
                 self._schemas[number] = self._asked(number)
             except RegistryAnswerError as error:
-                if error.code not in _NOT_FOUND:
+                if not error.is_of_request:
                     raise
-                if len(self._unknown) >= _MAX_UNKNOWN:
-                    self._unknown.clear()
-                self._unknown[number] = f"the registry at {self.url} has no schema {number}"
+                said = f"does not give schema {number}: {error}"
+                if error.code in _NOT_FOUND:
+                    said = f"has no schema {number}"
+                self._note_unknown(number, f"the registry at {self.url} {said}")
+            except ReferencesError as error:  # anyone may send records of it
+                self._note_unknown(number, f"schema {number} can't be used: {error}")
+
+    def _note_unknown(self, number: int, problem: str) -> None:
+        if len(self._unknown) >= _MAX_UNKNOWN:
+            self._unknown.clear()
+        self._unknown[number] = problem
 
     def _asked(self, number: int) -> RegisteredSchema:
         answer = self._get("schemas", "ids", str(number))
@@ -184,13 +202,14 @@ class Registry:
 
     def _registered(self, number: int, answer: JsonObject) -> RegisteredSchema:
         references: dict[str, str] = {}
-        self._references(answer, references)
+        self._references(answer, references, set())
         return RegisteredSchema(
             number, _kind(answer), str(answer["schema"]), tuple(references.items())
         )
 
-    def _references(self, answer: JsonObject, found: dict[str, str]) -> None:
-        """Those that a reference has come before it."""
+    def _references(self, answer: JsonObject, found: dict[str, str], asked: set[str]) -> None:
+        """Those that a reference has come before it. A reference to the latest version may have
+        become a circle since."""
         query = {"format": "serialized"} if _kind(answer) == "PROTOBUF" else {}
         listed = answer.get("references") or []
         for each in listed if isinstance(listed, list) else []:
@@ -199,11 +218,14 @@ class Registry:
             name = str(each["name"])
             if name in found:
                 continue
-            if len(found) >= _MAX_REFERENCES:
-                raise BarnabasError(f"a schema refers to more than {_MAX_REFERENCES} others")
+            if name in asked:
+                raise ReferencesError(f"schemas refer to each other: {', '.join(sorted(asked))}")
+            if len(asked) >= _MAX_REFERENCES:
+                raise ReferencesError(f"a schema refers to more than {_MAX_REFERENCES} others")
+            asked.add(name)
             path = ("subjects", str(each["subject"]), "versions", str(each["version"]))
             inner = self._get(*path, **query)
-            self._references(inner, found)
+            self._references(inner, found, asked)
             found[name] = str(inner["schema"])
 
     def _get(self, *path: str, **query: str) -> JsonObject:

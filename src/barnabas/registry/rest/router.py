@@ -54,11 +54,7 @@ class RegistryRouter:
             return refusal(error)
         except BarnabasError as error:
             return refusal(store_failed(str(error)))
-        if (
-            route.changes
-            and found.status < HTTPStatus.MULTIPLE_CHOICES
-            and FORWARDED not in request.headers
-        ):
+        if route.changes and found.status < HTTPStatus.MULTIPLE_CHOICES:
             _log_change(call)
         return found
 
@@ -147,4 +143,5 @@ def _subject(instance: RegistryInstance, call: Call) -> str:
 def _log_change(call: Call) -> None:
     user = "anonymous" if call.caller is None else call.caller.user
     request = call.request
-    _audit.info("%s at %s: %s %s", user, request.peer, request.method, request.target)
+    forwarded = ", forwarded" if FORWARDED in request.headers else ""  # as its sender says
+    _audit.info("%s at %s%s: %s %s", user, request.peer, forwarded, request.method, request.target)

@@ -21,6 +21,7 @@ from barnabas.schemas.avro.types import (
     described,
     simple_name,
 )
+from barnabas.schemas.check_time import CheckTime
 from barnabas.schemas.incompatibility import Incompatibility
 
 _PROMOTIONS = {
@@ -31,6 +32,8 @@ _PROMOTIONS = {
     "string": {"bytes"},
 }
 """What else a reader of a type can read."""
+_NOTHING = 1 << 30
+"""Deeper than any record."""
 
 
 class _Place(NamedTuple):
@@ -47,20 +50,27 @@ class _Place(NamedTuple):
         return self.field or "the schema"
 
 
-def avro_findings(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
+def avro_findings(reader: AvroType, writer: AvroType, time: CheckTime) -> list[Incompatibility]:
     start = simple_name(reader.name) if isinstance(reader, AvroRecord) else ""
-    comparison = _Comparison()
+    comparison = _Comparison(time)
     return comparison.compare(reader, writer, _Place("", start))
 
 
 class _Comparison:
-    def __init__(self) -> None:
-        self._compared: set[tuple[int, int]] = set()
-        """Records that are compared at the moment: they may contain themselves."""
+    def __init__(self, time: CheckTime) -> None:
+        self._time = time
+        self._compared: dict[tuple[int, int], int] = {}
+        """Records that are compared at the moment, by depth: they may contain themselves."""
+        self._assumed = _NOTHING
+        """The least depth of those that were taken to be readable meanwhile."""
+        self._readable_records: set[tuple[int, int]] = set()
+        """Records that are readable whatever contains them."""
+        self._fields_of: dict[int, dict[str, AvroField]] = {}
         self._known: dict[tuple[int, int], bool] = {}
         """Whether a union reads a branch: asked again for each level above it."""
 
     def compare(self, reader: AvroType, writer: AvroType, place: _Place) -> list[Incompatibility]:
+        self._time.step()
         if isinstance(writer, AvroUnion):
             return self._written_union(reader, writer, place)
         if isinstance(reader, AvroUnion):
@@ -130,21 +140,30 @@ class _Comparison:
     ) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair in self._compared:
+            self._assumed = min(self._assumed, self._compared[pair])
             return []
-        self._compared.add(pair)
+        if pair in self._readable_records:
+            return []
+        depth = self._compared[pair] = len(self._compared)
+        above, self._assumed = self._assumed, _NOTHING
         try:
             found = _names(reader, writer, place)
             for position, field in enumerate(reader.fields):
                 found += self._field(position, field, writer, place)
-            return found
         finally:
-            self._compared.discard(pair)
+            del self._compared[pair]
+        if self._assumed >= depth:
+            self._assumed = _NOTHING
+            if not found:
+                self._readable_records.add(pair)
+        self._assumed = min(above, self._assumed)
+        return found
 
     def _field(
         self, position: int, field: AvroField, writer: AvroRecord, place: _Place
     ) -> list[Incompatibility]:
         inner = place.at("fields", position, suffix=f".{field.name}")
-        written = _written_field(field, writer)
+        written = self._written_field(field, writer)
         if written is not None:
             return self.compare(field.type, written.type, inner.at("type"))
         if not isinstance(field.default, NoDefault):
@@ -156,13 +175,14 @@ class _Comparison:
         new = f"{field.name}: {described(field.type)}"
         return [_finding("READER_FIELD_MISSING_DEFAULT_VALUE", inner, message, None, new)]
 
-
-def _written_field(field: AvroField, writer: AvroRecord) -> AvroField | None:
-    by_name = {each.name: each for each in writer.fields}
-    for name in (field.name, *field.aliases):
-        if name in by_name:
-            return by_name[name]
-    return None
+    def _written_field(self, field: AvroField, writer: AvroRecord) -> AvroField | None:
+        by_name = self._fields_of.get(id(writer))
+        if by_name is None:
+            by_name = self._fields_of[id(writer)] = {each.name: each for each in writer.fields}
+        for name in (field.name, *field.aliases):
+            if name in by_name:
+                return by_name[name]
+        return None
 
 
 def _names(reader: NamedType, writer: NamedType, place: _Place) -> list[Incompatibility]:
@@ -185,7 +205,8 @@ def _sizes(reader: AvroFixed, writer: AvroFixed, place: _Place) -> list[Incompat
 
 
 def _symbols(reader: AvroEnum, writer: AvroEnum, place: _Place) -> list[Incompatibility]:
-    missing = [each for each in writer.symbols if each not in reader.symbols]
+    known = set(reader.symbols)
+    missing = [each for each in writer.symbols if each not in known]
     if not missing or reader.default is not None:
         return []
     message = (

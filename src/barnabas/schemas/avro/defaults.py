@@ -8,6 +8,7 @@ from barnabas.schemas.avro.types import (
     AvroFixed,
     AvroMap,
     AvroPrimitive,
+    AvroRecord,
     AvroType,
     AvroUnion,
     NoDefault,
@@ -22,33 +23,54 @@ _LONG = 2**63
 def default_problem(of: AvroType, value: Json | NoDefault) -> str | None:
     """What is wrong with a default, to follow the words "its default"; None if it fits."""
     assert not isinstance(value, NoDefault)
-    if _fits(of, value):
+    if _Fit().fits(of, value):
         return None
     return f"{json.dumps(value, ensure_ascii=False)} is not a value of {described(of)}"
 
 
-def _fits(of: AvroType, value: Json) -> bool:
-    if isinstance(of, AvroPrimitive):
-        return _primitive_fits(of.type, value)
-    if isinstance(of, AvroUnion):
-        return any(_fits(each, value) for each in of.branches)
-    if isinstance(of, AvroArray):
-        return isinstance(value, list) and all(_fits(of.items, each) for each in value)
-    if isinstance(of, AvroMap):
-        return isinstance(value, dict) and all(_fits(of.values, each) for each in value.values())
-    if isinstance(of, AvroEnum):
-        return isinstance(value, str) and value in of.symbols
-    if isinstance(of, AvroFixed):
-        return _is_bytes(value) and len(str(value)) == of.size
-    if not isinstance(value, dict):
-        return False
-    for each in of.fields:
-        if each.name in value:
-            if not _fits(each.type, value[each.name]):
-                return False
-        elif isinstance(each.default, NoDefault):
+class _Fit:
+    """Asks once whether a value is one of a type: branches of unions may have the same inside."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], bool] = {}  # both stay alive meanwhile
+        self._symbols: dict[int, frozenset[str]] = {}
+
+    def fits(self, of: AvroType, value: Json) -> bool:
+        if isinstance(of, AvroPrimitive):
+            return _primitive_fits(of.type, value)
+        if isinstance(of, AvroEnum):
+            return isinstance(value, str) and value in self._symbols_of(of)
+        if isinstance(of, AvroFixed):
+            return _is_bytes(value) and len(str(value)) == of.size
+        pair = (id(of), id(value))
+        if pair not in self._known:
+            self._known[pair] = self._has_parts_that_fit(of, value)
+        return self._known[pair]
+
+    def _has_parts_that_fit(
+        self, of: AvroUnion | AvroArray | AvroMap | AvroRecord, value: Json
+    ) -> bool:
+        if isinstance(of, AvroUnion):
+            return any(self.fits(each, value) for each in of.branches)
+        if isinstance(of, AvroArray):
+            return isinstance(value, list) and all(self.fits(of.items, each) for each in value)
+        if not isinstance(value, dict):
             return False
-    return True
+        if isinstance(of, AvroMap):
+            return all(self.fits(of.values, each) for each in value.values())
+        for each in of.fields:
+            if each.name in value:
+                if not self.fits(each.type, value[each.name]):
+                    return False
+            elif isinstance(each.default, NoDefault):
+                return False
+        return True
+
+    def _symbols_of(self, of: AvroEnum) -> frozenset[str]:
+        found = self._symbols.get(id(of))
+        if found is None:
+            found = self._symbols[id(of)] = frozenset(of.symbols)
+        return found
 
 
 def _primitive_fits(kind: str, value: Json) -> bool:

@@ -194,19 +194,19 @@ def _symbols(value: JsonObject, path: str) -> tuple[list[str], str | None]:
     symbols = value.get("symbols")
     if not isinstance(symbols, list):
         raise _error(path, "an enum needs a list of 'symbols'")
-    found: list[str] = []
+    found: dict[str, None] = {}  # in their order
     for each in symbols:
         if not isinstance(each, str) or _NAME.fullmatch(each) is None:
             raise _error(path, f"invalid symbol {json.dumps(each)}")
         if each in found:
             raise _error(path, f"the enum has symbol {each!r} twice")
-        found.append(each)
+        found[each] = None
     default = value.get("default")
     if default is None:
-        return found, None
+        return list(found), None
     if not isinstance(default, str) or default not in found:
         raise _error(path, f"its default {json.dumps(default)} is not one of its symbols")
-    return found, default
+    return list(found), default
 
 
 def _aliases(value: JsonObject, namespace: str, path: str) -> list[str]:

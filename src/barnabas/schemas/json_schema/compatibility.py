@@ -11,6 +11,7 @@ Kinds and paths of findings are those of Confluent's registry where it has them.
 import json
 from dataclasses import replace
 
+from barnabas.schemas.check_time import CheckTime
 from barnabas.schemas.incompatibility import Incompatibility
 from barnabas.schemas.json_schema.documents import JsonSchemaDraft, SchemaDocuments
 from barnabas.schemas.json_schema.equality import same
@@ -40,24 +41,35 @@ from barnabas.schemas.schema import Json, JsonObject
 _MAX_SPLITS = 5
 _MAX_NOTS = 3
 _TEXT: JsonObject = {"type": "string"}
+_NOTHING = 1 << 30
+"""Deeper than anything that is compared."""
 Findings = list[Incompatibility]
+_Pair = tuple[int, tuple[int, ...]]
 
 
-def json_findings(reader: SchemaDocuments, writer: SchemaDocuments) -> Findings:
-    return _Comparison(reader, writer).compare(reader.root, [writer.root], ROOT)
+def json_findings(reader: SchemaDocuments, writer: SchemaDocuments, time: CheckTime) -> Findings:
+    return _Comparison(reader, writer, time).compare(reader.root, [writer.root], ROOT)
 
 
 class _Comparison:
-    def __init__(self, reader: SchemaDocuments, writer: SchemaDocuments, depth: int = 0) -> None:
+    def __init__(
+        self, reader: SchemaDocuments, writer: SchemaDocuments, time: CheckTime, depth: int = 0
+    ) -> None:
+        self._time = time
         self._reader = reader
         self._writer = writer
         self._depth = depth
-        self._compared: set[tuple[int, tuple[int, ...]]] = set()
-        """What is compared at the moment: schemas may contain themselves."""
+        self._compared: dict[_Pair, int] = {}
+        """What is compared at the moment, by depth: schemas may contain themselves."""
+        self._assumed = _NOTHING
+        """The least depth of what was taken to be accepted meanwhile."""
+        self._accepted: set[_Pair] = set()
+        """What is accepted whatever contains it."""
         self._splits = 0
 
     def compare(self, reader: Json, written: list[Json], place: JsonPlace) -> Findings:
         """Why the reader may refuse a value that meets all of `written`."""
+        self._time.step()
         if reader is True or reader == {}:
             return []
         writers = self._together(written)
@@ -71,12 +83,22 @@ class _Comparison:
         assert isinstance(reader, dict)
         key = (id(reader), tuple(sorted(map(id, writers))))
         if key in self._compared:
+            self._assumed = min(self._assumed, self._compared[key])
             return []
-        self._compared.add(key)
+        if key in self._accepted:
+            return []
+        depth = self._compared[key] = len(self._compared)
+        above, self._assumed = self._assumed, _NOTHING
         try:
-            return self._compare_or_split(reader, writers, place)
+            found = self._compare_or_split(reader, writers, place)
         finally:
-            self._compared.discard(key)
+            del self._compared[key]
+        if self._assumed >= depth:
+            self._assumed = _NOTHING
+            if not found:
+                self._accepted.add(key)
+        self._assumed = min(above, self._assumed)
+        return found
 
     def _is_closed(self, reader: Json) -> bool:
         """Whether equal texts mean equal schemas: a `$ref` may mean something else."""
@@ -94,6 +116,7 @@ class _Comparison:
             if not isinstance(each, dict) or id(each) in seen:
                 continue
             seen.add(id(each))
+            self._time.step()
             if self._writer.reference_of(each) is not None:
                 todo.append(self._writer.referred(each))
                 if self._writer.draft(each) <= JsonSchemaDraft.DRAFT_7:
@@ -185,9 +208,9 @@ class _Comparison:
         self, name: str, reader: JsonObject, writers: list[JsonObject], place: JsonPlace
     ) -> Findings:
         inner = place.member(name)
-        written = [each for writer in writers for each in properties_for(writer, name)]
+        written = [each for writer in writers for each in properties_for(writer, name, self._time)]
         found: Findings = []
-        for each in properties_for(reader, name):
+        for each in properties_for(reader, name, self._time):
             found += self.compare(each, written, inner)
         if not found:
             return []
@@ -278,9 +301,13 @@ class _Comparison:
                 where = f"{place.named} with {name}"
                 if isinstance(wanted, list):
                     lists = [each for each in held if isinstance(each, list)]
-                    known = [item for each in lists for item in each]
-                    known += [item for each in writers for item in names(each, "required")]
-                    missing = [str(each) for each in wanted if each not in known]
+                    known = {item for each in lists for item in each if isinstance(item, str)}
+                    known |= {item for each in writers for item in names(each, "required")}
+                    missing = [
+                        str(each)
+                        for each in wanted
+                        if not isinstance(each, str) or each not in known
+                    ]
                     if missing:
                         kind = "EXTENDED" if lists else "ADDED"
                         wants = ", ".join(missing)
@@ -366,7 +393,7 @@ class _Comparison:
         """Whether no value that was written can be one that is excluded."""
         if self._depth > _MAX_NOTS:
             return False
-        turned = _Comparison(self._writer, self._reader, self._depth + 1)
+        turned = _Comparison(self._writer, self._reader, self._time, self._depth + 1)
         if any(
             "not" in each and not turned.compare(each["not"], [excluded], place) for each in writers
         ):

@@ -1,6 +1,7 @@
 """What a JSON Schema may not contain. Messages say where it is."""
 
 import json
+import math
 import re
 
 from barnabas.schemas.json_schema.documents import SchemaDocuments, subschemas
@@ -102,12 +103,15 @@ def _check_pattern(pattern: str, path: str) -> None:
     if pattern.count("(") != pattern.count(")") and "\\" not in pattern and "[" not in pattern:
         try:
             re.compile(pattern)
-        except re.error as error:
+        except (re.error, RecursionError) as error:
             raise _error(path, f"{pattern!r} is no regular expression: {error}") from None
 
 
 def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """1e999 is infinite when it is read."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _error(path: str, problem: str) -> InvalidSchemaError:

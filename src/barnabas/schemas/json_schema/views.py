@@ -1,8 +1,7 @@
 """Properties and items of a schema, as all drafts mean them."""
 
-import re
-from functools import lru_cache
-
+from barnabas.schemas.check_time import CheckTime
+from barnabas.schemas.json_schema.patterns import matches
 from barnabas.schemas.schema import Json, JsonObject
 
 IN_PLACE = ("$ref", "allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then")
@@ -24,13 +23,14 @@ def many(schema: JsonObject, key: str) -> list[Json]:
     return found if isinstance(found, list) else []
 
 
-def properties_for(schema: JsonObject, name: str) -> list[Json]:
+def properties_for(schema: JsonObject, name: str, time: CheckTime) -> list[Json]:
     """The schemas that a property has to meet, all of them."""
     found = []
     properties = mapping(schema, "properties")
     if name in properties:
         found.append(properties[name])
     for pattern, each in mapping(schema, "patternProperties").items():
+        time.step()
         if matches(pattern, name):
             found.append(each)
     return found or [additional(schema)]
@@ -64,17 +64,3 @@ def _unevaluated(schema: JsonObject, key: str) -> Json:
 def item_at(schema: JsonObject, position: int) -> Json:
     first = prefix(schema)
     return first[position] if position < len(first) else rest(schema)
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern is found in a name. One that Python can't read matches none."""
-    compiled = _compiled(pattern)
-    return compiled is not None and compiled.search(name) is not None
-
-
-@lru_cache(maxsize=1000)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
-    try:
-        return re.compile(pattern)
-    except re.error:
-        return None

@@ -1,6 +1,8 @@
 """What a .proto file may not contain. Messages name the message and the field."""
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
 
 from barnabas.schemas.protobuf.elements import (
     MAX_NUMBER,
@@ -50,7 +52,7 @@ class _Validation:
         nested = [each.name for each in message.messages] + [each.name for each in message.enums]
         nested += [each.name for each in message.oneofs]
         _once(path, [*(each.name for each in fields), *nested])
-        reserved = list(_flat(message.reserved))
+        reserved = _Reserved(message.reserved)
         numbers: dict[int, str] = {}
         for field in fields:
             inner = f"{path}.{field.name}"
@@ -59,9 +61,9 @@ class _Validation:
                 other = numbers[field.number]
                 raise InvalidSchemaError(f"{inner}: {other!r} has number {field.number} as well")
             numbers[field.number] = field.name
-            if field.name in reserved:
+            if field.name in reserved.names:
                 raise InvalidSchemaError(f"{inner}: the name is reserved")
-            if any(isinstance(each, NumberRange) and field.number in each for each in reserved):
+            if reserved.has_number(field.number):
                 raise InvalidSchemaError(f"{inner}: number {field.number} is reserved")
             self._type(field, scope, inner)
         for oneof in message.oneofs:
@@ -100,7 +102,7 @@ class _Validation:
             raise InvalidSchemaError(
                 f"{path}.{first.name}: the first value of a proto3 enum is 0, got {first.number}"
             )
-        reserved = list(_flat(enum.reserved))
+        reserved = _Reserved(enum.reserved)
         numbers: dict[int, str] = {}
         for value in enum.values:
             inner = f"{path}.{value.name}"
@@ -108,9 +110,9 @@ class _Validation:
                 other = numbers[value.number]
                 raise InvalidSchemaError(f"{inner}: {other!r} has number {value.number} as well")
             numbers[value.number] = value.name
-            if value.name in reserved:
+            if value.name in reserved.names:
                 raise InvalidSchemaError(f"{inner}: the name is reserved")
-            if any(isinstance(each, NumberRange) and value.number in each for each in reserved):
+            if reserved.has_number(value.number):
                 raise InvalidSchemaError(f"{inner}: number {value.number} is reserved")
 
 
@@ -129,9 +131,20 @@ def _once(path: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def _flat(reserved: list[list[ReservedValue]]) -> Iterator[ReservedValue]:
-    for each in reserved:
-        yield from each
+class _Reserved:
+    """Names and numbers that no field may have: there may be as many as fields."""
+
+    def __init__(self, reserved: list[list[ReservedValue]]) -> None:
+        every = [each for some in reserved for each in some]
+        self.names = frozenset(each for each in every if isinstance(each, str))
+        ranges = sorted((each.first, each.last) for each in every if isinstance(each, NumberRange))
+        self._firsts = [first for first, _ in ranges]
+        self._lasts = list(accumulate((last for _, last in ranges), max))
+        """The highest number of a range and of those before it."""
+
+    def has_number(self, number: int) -> bool:
+        at = bisect_right(self._firsts, number)
+        return at > 0 and number <= self._lasts[at - 1]
 
 
 def _allows_alias(options: list[ProtoOption]) -> bool:

@@ -32,6 +32,8 @@ from barnabas.sim.process.executor import SimulatedExecutor
 from barnabas.sim.process.simulator import Simulator, Stuck
 
 if TYPE_CHECKING:
+    from barnabas.client.connect.environment import ClientEnvironment
+
     # Typeshed calls every method abstract; at run time, those that are never called only raise.
     _EventLoop = Any
 else:
@@ -69,6 +71,10 @@ class ProcessNetwork(Protocol):
 
 class ProcessLoop(_EventLoop):  # type: ignore[misc]
     """One process. `host` is the name of the machine, by which others reach it."""
+
+    client_environment: "ClientEnvironment"
+    runs_clients = False
+    """Whether it runs public clients: `barnabas.client.engine`; by `client_environment` then."""
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """The clients of a run. They report what they send and see to `checks`.
 
 real_client              the client library itself, on simulated time and network
+service                  an application itself: a schedule, and a handler with state
 transactional_workload   consume-transform-produce with transactions, and readers of the result
 worker                   one consume-transform-produce loop
 transactional_producer   a producer with a transactional id, of both protocol versions

@@ -5,6 +5,7 @@ Spark's JVM gets typed columns: its own `from_json` takes several times the CPU.
 decoding         what is to be decoded: format, schema, and the columns that are used
 decoded          what comes of it: columns, and the values that can't be decoded, with reasons
 decoders         formats by name
+registered_schemas  schemas of a registry, in workers
 json_decoder     JSON
 json_kernel      JSON, the usual values, by the compiled kernel
 json_rows        JSON, one value at a time, exactly as `from_json` decides

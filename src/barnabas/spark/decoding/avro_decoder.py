@@ -1,48 +1,61 @@
-"""Avro values as columns: each is one datum in Avro's binary encoding, without a file's header."""
+"""Avro values as columns of Spark: of one schema, or of those that a registry has."""
 
-import io
-import json
-from typing import Any
-
+import numpy as np
 import pyarrow as pa
-from fastavro import parse_schema, schemaless_reader
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
-from barnabas.spark.decoding.decoded import Decoded
+from barnabas.formats.arrow.avro_columns import avro_columns
+from barnabas.formats.arrow.avro_decoder import AvroDecoder
+from barnabas.formats.arrow.decoded import NO_VALUE, Decoded
+from barnabas.formats.arrow.registered_avro import RegisteredAvroDecoder, avro_type
+from barnabas.schemas.avro.kept_fields import with_kept_fields
+from barnabas.schemas.avro.parser import AvroParser
+from barnabas.schemas.avro.types import AvroType
 from barnabas.spark.decoding.decoding import Decoding
-from barnabas.spark.decoding.json_rows import NO_VALUE
-from barnabas.spark.decoding.row_columns import columns_of
+from barnabas.spark.decoding.registered_schemas import registry_at, schemas_from
 
 
-class AvroDecoder:
+class AvroValuesDecoder:
     """Decodes values that were written with one schema, which is that of a record."""
 
     def __init__(self, decoding: Decoding) -> None:
-        self._decoding = decoding
-        self._schema = parse_schema(json.loads(decoding.definition))
-        self._needs_value = not all(each.nullable for each in decoding.fields.fields)
+        schema = AvroParser(check_defaults=False).parse(decoding.definition)
+        self._avro = AvroDecoder(schema, decoding.uses)
+        self._number = self._avro.add(schema)
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
-        rows: list[dict[str, Any] | None] = []
-        dead, reasons = [], []
-        for index, value in enumerate(values.to_pylist()):
-            row, reason = self._row(value)
-            if reason is None:
-                rows.append(row)
-            else:
-                dead.append(index)
-                reasons.append(reason)
-        return Decoded(columns_of(rows, self._decoding), dead, reasons)
+        found = self._avro.decode(values, np.full(len(values), self._number, np.int32))
+        reasons = [
+            each if each == NO_VALUE else f"the value does not fit the schema: {each}"
+            for each in found.reasons
+        ]
+        return found._replace(reasons=reasons)
 
-    def _row(self, value: bytes | None) -> tuple[dict[str, Any] | None, str | None]:
-        if value is None:
-            return None, NO_VALUE if self._needs_value else None
-        source = io.BytesIO(value)
-        try:
-            row = schemaless_reader(source, self._schema, None)
-        except (ValueError, EOFError, IndexError, KeyError, TypeError, OverflowError) as error:
-            return None, f"the value does not fit the schema: {type(error).__name__}: {error}"
-        left = len(value) - source.tell()
-        if left:
-            return None, f"the value does not fit the schema: {left} bytes are left over"
-        assert isinstance(row, dict)
-        return row, None
+
+def registered_avro_decoder(decoding: Decoding) -> RegisteredAvroDecoder:
+    """Decodes values of any version into the columns of those that the pipeline knows."""
+    assert decoding.registry is not None
+    reader = avro_reader_of(decoding.definition)
+    registry = registry_at(decoding.registry)
+    return RegisteredAvroDecoder(reader, registry, decoding.uses, is_lenient=True)
+
+
+def avro_reader_of(definition: str) -> AvroType:
+    """The type whose columns a pipeline has: all fields of all versions, as the newest has them.
+
+    Raises `ValidationFailed` and `NoColumnError`.
+    """
+    found: AvroType | None = None
+    for each in schemas_from(definition):
+        kind = avro_type(each)
+        avro_columns(kind)  # a type that holds itself is refused here
+        found = kind if found is None else with_kept_fields(kind, found)
+    assert found is not None
+    return found
+
+
+def spark_fields(reader: AvroType, *, is_lenient: bool = False) -> StructType:
+    """The columns of a schema. Raises `NoColumnError`."""
+    root = avro_columns(reader, is_lenient=is_lenient)
+    return from_arrow_schema(pa.schema(list(root.type)), prefer_timestamp_ntz=True)

@@ -1,20 +1,12 @@
-"""What is made of a column of values."""
+"""What decodes a column of values."""
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
+from barnabas.formats.arrow.decoded import Decoded
 
-class Decoded(NamedTuple):
-    """The values that could be decoded as columns, and the others with the reason of each."""
-
-    columns: Sequence[pa.Array]
-    """Of each column that is used, the values of those rows that are not dead, in their order."""
-    dead: Sequence[int]
-    """Positions of the values that can't be decoded, ascending."""
-    reasons: Sequence[str]
-    """Why, for each of `dead`."""
+__all__ = ["Decoded", "ValueDecoder"]
 
 
 class ValueDecoder(Protocol):

@@ -7,11 +7,13 @@ from barnabas.spark.decoding.decoding import Decoding
 def decoder_of(decoding: Decoding) -> ValueDecoder:
     """What decodes values so."""
     if decoding.format == "avro":
-        # fastavro is an extra dependency.
-        from barnabas.spark.decoding.avro_decoder import AvroDecoder
+        from barnabas.spark.decoding.avro_decoder import AvroValuesDecoder, registered_avro_decoder
 
-        return AvroDecoder(decoding)
+        if decoding.registry is not None:
+            return registered_avro_decoder(decoding)
+        return AvroValuesDecoder(decoding)
     if decoding.format == "protobuf":
+        # protobuf is an extra dependency.
         from barnabas.spark.decoding.protobuf_decoder import ProtobufDecoder
 
         return ProtobufDecoder(decoding)

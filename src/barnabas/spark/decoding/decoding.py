@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from barnabas.formats.registered.address import RegistryAddress
+
 FormatName: TypeAlias = Literal["json", "avro", "protobuf"]
 Path: TypeAlias = tuple[str, ...]
 
@@ -24,6 +26,9 @@ class Decoding:
     """The schema that values were written with, for formats that need it."""
     time_zone: str = "UTC"
     """Where times without a zone are."""
+    registry: RegistryAddress | None = None
+    """Where the schemas are that values begin with the ids of. Then `definition` has the versions
+    whose columns these are, the newest last (`registered_schemas`)."""
     used: tuple[Path, ...] | None = None
     """Columns, and fields inside of them, that are built. The others are checked only; fields that
     are not used are null. None: all are used."""
@@ -55,17 +60,20 @@ class Decoding:
             "fields": self.fields.jsonValue(),
             "definition": self.definition,
             "time_zone": self.time_zone,
+            "registry": self.registry,
             "used": self.used,
         }
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Self:
         used: Sequence[Sequence[str]] | None = found["used"]
+        registry = found["registry"]
         return cls(
             found["format"],
             StructType.fromJson(found["fields"]),
             found["definition"],
             found["time_zone"],
+            None if registry is None else RegistryAddress(*registry),
             None if used is None else tuple(tuple(each) for each in used),
         )
 

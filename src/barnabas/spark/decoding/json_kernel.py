@@ -6,62 +6,21 @@ of another version than this file, `kernel` is None, and Python does all.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from barnabas.compiled import load_compiled
+from barnabas.formats.arrow.kernel_columns import Column, Spec, array_of, column_spec
 from barnabas.spark.decoding.decoding import Decoding, Path
 from barnabas.spark.decoding.time_zones import ClockOffsets
 
 INTERFACE = 1
 """Goes up, here and in module.c, whenever a function takes or gives something else."""
-
-Spec: TypeAlias = tuple[int, int, int, int, bytes, tuple[Any, ...]]
-Column: TypeAlias = tuple[int, int, Any, Any, Any]
-
-# As in columns.h.
-_KINDS: dict[type[DataType], int] = {
-    BooleanType: 0,
-    ByteType: 1,
-    ShortType: 2,
-    IntegerType: 3,
-    LongType: 4,
-    FloatType: 5,
-    DoubleType: 6,
-    StringType: 7,
-    BinaryType: 8,
-    DateType: 9,
-    TimestampType: 10,
-    TimestampNTZType: 11,
-    DecimalType: 12,
-    StructType: 13,
-    ArrayType: 14,
-    MapType: 15,
-}
-_BUILT, _REQUIRED = 1, 2
 
 
 class Plan(Protocol):
@@ -139,12 +98,12 @@ def _root(decoding: Decoding) -> Spec:
             decoding,
             # Whether a required column is there shows in the column.
             is_built=decoding.uses((each.name,)) or not each.nullable,
-            flags=0 if each.nullable else _REQUIRED,
+            is_required=not each.nullable,
             name=each.name,
         )
         for each in decoding.fields.fields
     )
-    return _KINDS[StructType], _BUILT, 0, 0, b"", children
+    return column_spec(pa.struct([]), children, is_built=True)
 
 
 def _spec(
@@ -153,14 +112,11 @@ def _spec(
     decoding: Decoding,
     *,
     is_built: bool,
-    flags: int = 0,
+    is_required: bool = False,
     name: str = "",
 ) -> Spec:
-    precision = scale = 0
     children: tuple[Spec, ...] = ()
     match of_type:
-        case DecimalType():
-            precision, scale = of_type.precision, of_type.scale
         case ArrayType():
             children = (_spec(of_type.elementType, path, decoding, is_built=is_built),)
         case MapType():
@@ -179,39 +135,36 @@ def _spec(
                 )
                 for each in of_type.fields
             )
-    kind = _KINDS[type(of_type)]
-    return kind, flags | (_BUILT if is_built else 0), precision, scale, name.encode(), children
+    return column_spec(
+        to_arrow_type(of_type, timezone="UTC"),
+        children,
+        is_built=is_built,
+        is_required=is_required,
+        name=name,
+    )
 
 
 def _array(of_type: DataType, path: Path, decoding: Decoding, parts: Iterator[Column]) -> pa.Array:
     """The next column, and those that are parts of it."""
-    length, nulls, valid, ends, data = next(parts)
+    own = next(parts)
     arrow = to_arrow_type(of_type, timezone="UTC")
-    children: Sequence[pa.Array] | None = None
-    buffers = [valid]
+    children: Sequence[pa.Array] = ()
     match of_type:
         case StructType():
             children = [
                 _array(each.dataType, (*path, each.name), decoding, parts)
                 if decoding.uses((*path, each.name))
-                else pa.nulls(length, field.type)
+                else pa.nulls(own[0], field.type)
                 for each, field in zip(of_type.fields, arrow, strict=True)
             ]
         case ArrayType():
-            buffers.append(ends)
             children = [_array(of_type.elementType, path, decoding, parts)]
         case MapType():
-            buffers.append(ends)
-            keys = _array(of_type.keyType, path, decoding, parts)
-            items = _array(of_type.valueType, path, decoding, parts)
-            entries = pa.struct([arrow.key_field, arrow.item_field])
             children = [
-                pa.Array.from_buffers(entries, len(keys), [None], 0, children=[keys, items])
+                _array(of_type.keyType, path, decoding, parts),
+                _array(of_type.valueType, path, decoding, parts),
             ]
-        case _:
-            buffers += [data] if ends is None else [ends, data]
-    kept = [None if each is None else pa.py_buffer(each) for each in buffers]
-    return pa.Array.from_buffers(arrow, length, kept, nulls, children=children)
+    return array_of(arrow, own, children)
 
 
 def _load() -> Kernel | None:

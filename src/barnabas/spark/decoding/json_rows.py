@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql.types import StructField, StructType
 
+from barnabas.formats.arrow.decoded import NO_VALUE
 from barnabas.spark.decoding.json_conversion import (
     Converter,
     WrongType,
@@ -21,7 +22,6 @@ from barnabas.spark.decoding.json_token import NAME, WORD, Token, Tokens
 from barnabas.spark.decoding.json_tokens import MAX_DEPTH, BrokenJson, only_space_from, tokens_of
 
 EXCERPT_LENGTH = 100
-NO_VALUE = "the record has no value"
 _WHITE_SPACE = " \t\r\n"
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
+from barnabas.formats.arrow.decoded import NO_VALUE
 from barnabas.spark.decoding.decoded import Decoded
 from barnabas.spark.decoding.decoding import Decoding
-from barnabas.spark.decoding.json_rows import NO_VALUE
 from barnabas.spark.decoding.protobuf_messages import message_type, row_converter
 from barnabas.spark.decoding.row_columns import columns_of
 

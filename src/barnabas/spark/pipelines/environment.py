@@ -16,6 +16,7 @@ from barnabas.records.compression import Compression
 from barnabas.spark.cluster.cluster_address import ClusterAddress
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_writer import LetterTopic
+from barnabas.spark.pipelines.kept_schemas import KeptSchemas
 from barnabas.spark.pipelines.writer import Writer
 from barnabas.spark.sessions.combined_conf import is_for_the_jvm
 from barnabas.spark.sessions.redaction import REDACTION_CONF
@@ -143,6 +144,8 @@ class Environment:
     """Where tables keep what they have read."""
     idle_wait_ms: int = 0
     """How long a source waits for rows before it answers Spark that there are none."""
+    schemas: KeptSchemas = field(default_factory=KeptSchemas)
+    """Which versions of registered schemas sources have their columns from."""
     writer: Writer | None = None
     """The identity under which sinks write, for those that record it."""
 

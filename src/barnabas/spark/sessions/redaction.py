@@ -2,12 +2,13 @@
 
 Spark hides by itself what is named or contains `password`, `secret` or `token`. These it would
 show: keys as text, a JAAS configuration, what readers of pipelines are told, which may contain
-the sign-in for dead letters, and connectors, which may contain the URL of a database.
+the sign-in for dead letters, and connectors and registries, which may contain a URL with a
+password.
 """
 
 REDACTION_CONF = {
     "spark.sql.redaction.options.regex": (
-        "(?i)url|barnabas[.]decoding|^connector$|ssl[.]key([.]pem|store[.]key)|sasl[.]jaas"
+        "(?i)url|barnabas[.]decoding|^connector$|^registry$|ssl[.]key([.]pem|store[.]key)|sasl[.]jaas"
     )
 }
 """With Spark's default, `url`."""

@@ -11,6 +11,7 @@ stream_position    the position that Spark keeps in a checkpoint
 filters            predicates that Spark pushes down
 schema             columns of a record
 record_decoding    rows whose values are decoded, and records that can't be
+registered_columns  columns from a schema registry
 row_condition      conditions on rows that are checked in the worker
 source_use         columns and rows that a query uses
 tasks              ranges of offsets divided among tasks

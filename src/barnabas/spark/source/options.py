@@ -24,6 +24,8 @@ from barnabas.spark.source.positions import (
 )
 from barnabas.spark.source.subscription import Assigned, Named, Pattern, Subscription
 
+REGISTERED = ("schema", "registry", "subject", "undecodable")
+"""Options for columns from a schema registry: see `registered_columns`."""
 _NAMES = (
     "subscribe",
     "subscribePattern",
@@ -46,6 +48,7 @@ _NAMES = (
     "groupId",
     "idleWait",
     "tableFolder",
+    *REGISTERED,
     "kafkaConsumer.pollTimeoutMs",
 )
 READ_OPTIONS = {name.lower(): name for name in _NAMES}

@@ -356,6 +356,22 @@ def test_groups() -> None:
     ]
 
 
+def test_delayed_records_wait_for_workers_and_not_for_a_deletion() -> None:
+    groups = [
+        GroupFacts("mails.delayed", "Stable", 50_000, {}),
+        GroupFacts("jobs.delayed", "Empty", 3, {}),
+        GroupFacts("billing.retry", "Empty", 2, {}),
+    ]
+    findings = found(facts(groups=groups))
+    assert [each.what for each in findings] == [
+        "group jobs.delayed has no members and is 3 records behind",
+        "group billing.retry has no members and is 2 records behind",
+    ]
+    for each in findings:
+        assert each.fix.startswith("start the ")
+        assert "delete" not in each.fix
+
+
 def test_a_transaction_that_hangs() -> None:
     finding = only(facts(hanging=[ActiveProducer(T0, 7, 0, 0, 0, 0, 41)]))
     assert finding.severity is Severity.CRITICAL

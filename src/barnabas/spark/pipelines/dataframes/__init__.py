@@ -2,5 +2,6 @@
 
 topic_reader     `read_topic`, `read_table`, `read_undecodable`
 topic_writer     `write_topic`
+avro_functions   `from_avro`, `to_avro`
 postgres_reader  `read_postgres`
 """

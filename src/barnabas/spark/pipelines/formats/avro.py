@@ -8,43 +8,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
 from barnabas.errors import InvalidArgument
+from barnabas.formats.arrow.avro_columns import NoColumnError
+from barnabas.schemas.avro.parser import AvroParser
+from barnabas.schemas.avro.types import AvroRecord
+from barnabas.schemas.schema import InvalidSchemaError
+from barnabas.spark.decoding.avro_decoder import spark_fields
 from barnabas.spark.decoding.decoding import Decoding
-
-_PRIMITIVE: dict[str, DataType] = {
-    "string": StringType(),
-    "enum": StringType(),
-    "bytes": BinaryType(),
-    "fixed": BinaryType(),
-    "boolean": BooleanType(),
-    "int": IntegerType(),
-    "long": LongType(),
-    "float": FloatType(),
-    "double": DoubleType(),
-}
-_LOGICAL: dict[str, DataType] = {
-    "date": DateType(),
-    "timestamp-millis": TimestampType(),
-    "timestamp-micros": TimestampType(),
-}
 
 
 class AvroValues:
@@ -53,14 +25,15 @@ class AvroValues:
     def __init__(self, schema: str) -> None:
         self._schema = schema
         try:
-            loaded = json.loads(schema)
-        except ValueError as error:
-            raise InvalidArgument(f"the Avro schema is not JSON: {error}") from None
-        if not isinstance(loaded, dict) or loaded.get("type") != "record":
+            parsed = AvroParser(check_defaults=False).parse(schema)
+        except InvalidSchemaError as error:
+            raise InvalidArgument(f"the Avro schema can't be used: {error}") from None
+        if not isinstance(parsed, AvroRecord):
             raise InvalidArgument("the Avro schema must be a record")
-        fields = _spark_type(loaded, {})
-        assert isinstance(fields, StructType)
-        self._fields = fields
+        try:
+            self._fields = spark_fields(parsed)
+        except NoColumnError as error:
+            raise InvalidArgument(f"the Avro schema can't be used: {error}") from None
 
     @property
     def fields(self) -> StructType:
@@ -75,46 +48,3 @@ class AvroValues:
         target = io.BytesIO()
         schemaless_writer(target, parse_schema(json.loads(self._schema)), dict(row))
         return target.getvalue()
-
-
-def _spark_type(schema: Any, named: dict[str, DataType]) -> DataType:
-    """The Spark type for an Avro type."""
-    if isinstance(schema, list):
-        return _union(schema, named)
-    if isinstance(schema, str):
-        found = _PRIMITIVE.get(schema) or named.get(schema)
-        if found is None:
-            raise InvalidArgument(f"the Avro schema has an unknown type {schema!r}")
-        return found
-    kind = schema["type"]
-    logical = schema.get("logicalType")
-    if logical == "decimal":
-        return DecimalType(schema["precision"], schema.get("scale", 0))
-    if logical in _LOGICAL:
-        return _LOGICAL[logical]
-    if logical == "uuid":
-        raise InvalidArgument("Avro's logical type uuid has no column type: leave logicalType out")
-    if kind == "array":
-        return ArrayType(_spark_type(schema["items"], named))
-    if kind == "map":
-        return MapType(StringType(), _spark_type(schema["values"], named))
-    if kind == "record":
-        fields = [_field(each, named) for each in schema["fields"]]
-        named[schema["name"]] = StructType(fields)
-        return named[schema["name"]]
-    found = _spark_type(kind, named)
-    if kind in ("enum", "fixed"):
-        named[schema["name"]] = found
-    return found
-
-
-def _field(schema: Any, named: dict[str, DataType]) -> StructField:
-    may_be_null = isinstance(schema["type"], list) and "null" in schema["type"]
-    return StructField(schema["name"], _spark_type(schema["type"], named), may_be_null)
-
-
-def _union(schema: list[Any], named: dict[str, DataType]) -> DataType:
-    others = [each for each in schema if each != "null"]
-    if len(others) != 1:
-        raise InvalidArgument(f"an Avro union must have null and one other type, not {schema}")
-    return _spark_type(others[0], named)

@@ -269,7 +269,12 @@ class PipelineRun:
 
     def _environment_of(self, defined: Pipeline) -> Environment:
         tables = self._folder.tables_of(defined.name)
-        return replace(self._environment, group_id=defined.name, table_folder=tables)
+        return replace(
+            self._environment,
+            group_id=defined.name,
+            table_folder=tables,
+            schemas=self._folder.schemas_of(defined.name),
+        )
 
     def _check_rows(self, defined: Pipeline) -> None:
         """Build the query once, to find wrong names and types before anything starts."""

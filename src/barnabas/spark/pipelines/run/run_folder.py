@@ -2,6 +2,7 @@
 
     FOLDER/NAME/checkpoint/   Spark's checkpoint: progress and state
     FOLDER/NAME/status.json   its last status, for `barnabas pipeline status`
+    FOLDER/NAME/schemas.json  the registered schemas that its columns are from (`kept_schemas`)
     FOLDER/NAME/lock          locked by the process that runs it
 
 Checkpoints, and only they, may be elsewhere, on a file system that a Spark cluster shares.
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.spark.pipelines.errors.pipeline_error import PipelineError
+from barnabas.spark.pipelines.kept_schemas import KeptSchemas
 from barnabas.spark.pipelines.writer import Writer
 
 DEFAULT = Path(".barnabas", "pipelines")
@@ -48,6 +50,11 @@ class RunFolder:
     def tables_of(self, name: str) -> str | None:
         """Where its tables store records that they have read; None if checkpoints are at a URL."""
         return None if self.checkpoints is not None else str(self.folder / name / "tables")
+
+    def schemas_of(self, name: str) -> KeptSchemas:
+        """Which versions of registered schemas its sources have their columns from."""
+        has_run = self.has_checkpoint(name) is not False
+        return KeptSchemas(self.folder / name / "schemas.json", has_run)
 
     def writer_of(self, name: str) -> Writer:
         """The identity of a pipeline in the tables that it writes."""

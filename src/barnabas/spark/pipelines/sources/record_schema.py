@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructField, StructType
 
+from barnabas.spark.decoding.registered_schemas import REGISTRY
 from barnabas.spark.pipelines.errors.source_errors import SourceError, part_of_source
 from barnabas.spark.pipelines.formats.ddl import mistake_in
 from barnabas.spark.pipelines.formats.json_values import JsonValues
@@ -103,7 +104,7 @@ def _column(name: str, field: StructField, known: Collection[str]) -> Column:
 
 def schema_problems(name: str, schema: str | StructType | None) -> Iterator[SourceError]:
     """Find errors in a schema without Spark."""
-    if isinstance(schema, str) and name not in ("avro", "protobuf"):
+    if isinstance(schema, str) and schema != REGISTRY and name not in ("avro", "protobuf"):
         found = mistake_in(schema)
         if found is not None:
             yield SourceError("schema", found)
@@ -111,6 +112,8 @@ def schema_problems(name: str, schema: str | StructType | None) -> Iterator[Sour
 
 def resolved_schema(name: FormatName, schema: str | StructType, folder: Path) -> str | StructType:
     """A schema, with the path of an Avro or Protobuf schema resolved against a folder."""
+    if schema == REGISTRY:
+        return schema
     if name == "protobuf" and isinstance(schema, str):
         path, _, message = schema.rpartition(":")
         return f"{resolved_path(path, folder)}:{message}" if path else schema

@@ -9,13 +9,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.types import StructType
 
+from barnabas.formats.registered.registry import Registry
 from barnabas.spark.pipelines.argument_names import table_options
 from barnabas.spark.pipelines.environment import Environment
 from barnabas.spark.pipelines.errors.source_errors import SourceError
 from barnabas.spark.pipelines.formats.decoded_rows import decoded_rows
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded
+from barnabas.spark.pipelines.formats.registered import RegistrySource, registry_source
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
+from barnabas.spark.pipelines.kept_schemas import Evolve, KeptSchemas
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
 from barnabas.spark.pipelines.sources.feed import Fed, Feed
 from barnabas.spark.pipelines.sources.record_schema import (
@@ -43,11 +46,18 @@ class TableSource(Source):
     format: FormatName = "json"
     key: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    registry: RegistrySource | None = None
+    """Where the schemas of the values are, with `schema="registry"`."""
 
     is_stream: ClassVar[bool] = False
 
     @property
     def values(self) -> ValueFormat:
+        return self._values(KeptSchemas())
+
+    def _values(self, kept: KeptSchemas, source: str | None = None) -> ValueFormat:
+        if self.registry is not None:
+            return self.registry.values(kept, source)
         return values_of(self.format, self.schema)
 
     @property
@@ -62,7 +72,7 @@ class TableSource(Source):
         return f"table {self.topic}"
 
     def load(self, environment: Environment) -> DataFrame:
-        values = self.values
+        values = self._values(environment.schemas, environment.source)
         schema = columns_of_records(["key", "value", "timestamp", *PLACE])
         options = dict(self.options)
         if environment.table_folder is not None and not _names_positions(options):
@@ -89,9 +99,8 @@ class TableSource(Source):
         return self
 
     def feed(self, feed: Feed, rows: Sequence[Fed], key: str | None) -> None:
-        feed.add_records(
-            self.topic, [fed_record(each, self.values, self.key, key) for each in rows]
-        )
+        values = self.values  # once: a registry is asked for them
+        feed.add_records(self.topic, [fed_record(each, values, self.key, key) for each in rows])
 
 
 def from_table(
@@ -100,14 +109,20 @@ def from_table(
     *,
     format: FormatName = "json",  # noqa: A002 - Spark's word for it
     key: str | None = None,
+    registry: str | Registry | None = None,
+    subject: str | None = None,
+    evolve: Evolve | None = None,
     **options: Any,
 ) -> TableSource:
     """A compacted topic as a table: the latest row of every key, without deleted ones.
 
     It is not a stream, but a table to join a stream with: every micro-batch sees its current rows.
     A pipeline stores the rows in its folder, and reads only newer records from the topic.
+    `registry`, `subject` and `evolve` are for `schema="registry"`, as in `from_topic`.
     """
-    return TableSource(topic, schema, format, key, table_options(from_table, topic, options))
+    of_registry = registry_source(topic, schema, registry, subject, evolve, format=format)
+    read = table_options(from_table, topic, options)
+    return TableSource(topic, schema, format, key, read, of_registry)
 
 
 def _names_positions(options: Mapping[str, str]) -> bool:

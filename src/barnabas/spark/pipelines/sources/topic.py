@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from barnabas.client.offsets.list_offsets import EARLIEST
 from barnabas.client.producer.dead_letters import HEADER_PREFIX
 from barnabas.errors import InvalidArgument
+from barnabas.formats.registered.registry import Registry
 from barnabas.spark.dead_letters.dead_record import COLUMNS, REASON
 from barnabas.spark.dead_letters.letter_target import LetterTarget
 from barnabas.spark.dead_letters.letter_udf import without_dead
@@ -28,7 +29,13 @@ from barnabas.spark.pipelines.expectations.expectation import (
 )
 from barnabas.spark.pipelines.formats.json_values import JsonValues
 from barnabas.spark.pipelines.formats.record_decoder import decoded, decoded_or_dead, undecodable
+from barnabas.spark.pipelines.formats.registered import (
+    RegisteredValues,
+    RegistrySource,
+    registry_source,
+)
 from barnabas.spark.pipelines.formats.value_format import FormatName, ValueFormat
+from barnabas.spark.pipelines.kept_schemas import Evolve, KeptSchemas
 from barnabas.spark.pipelines.pipeline_end import names_other_topics
 from barnabas.spark.pipelines.sources.expected_rows import (
     carried_columns,
@@ -79,6 +86,8 @@ class TopicSource(Source):
     """Whether `topic` is a regular expression."""
     traces: bool = False
     """Whether rows have the trace headers of their records."""
+    registry: RegistrySource | None = None
+    """Where the schemas of the values are, with `schema="registry"`."""
 
     def __post_init__(self) -> None:
         _check_record(self.record)
@@ -124,6 +133,11 @@ class TopicSource(Source):
 
     @property
     def values(self) -> ValueFormat | None:
+        return self._values(KeptSchemas())
+
+    def _values(self, kept: KeptSchemas, source: str | None = None) -> ValueFormat | None:
+        if self.registry is not None:
+            return self.registry.values(kept, source)
         return None if self.schema is None else values_of(self.format, self.schema)
 
     @property
@@ -134,15 +148,14 @@ class TopicSource(Source):
         return f"topics that match {self.topic}" if self.pattern else f"topic {self.topic}"
 
     def load(self, environment: Environment) -> DataFrame:
-        rows = with_expectations(
-            self._load(environment), self, environment, self._letters(environment, "expectations")
-        )
+        values = self._values(environment.schemas, environment.source)
+        letters = self._letters(environment, "expectations", values)
+        rows = with_expectations(self._load(environment, values), self, environment, letters)
         if self.traces and is_tracing():
             rows = with_sampled_traces(rows, environment.source)
         return with_watermark(rows, self.watermark)
 
-    def _load(self, environment: Environment) -> DataFrame:
-        values = self.values
+    def _load(self, environment: Environment, values: ValueFormat | None) -> DataFrame:
         if values is None:
             records = self._records(environment, ALL_COLUMNS.names)
             rows = records if self.key is None else records.withColumn(self.key, key_text())
@@ -155,7 +168,7 @@ class TopicSource(Source):
         if isinstance(values, JsonValues) and values.needs_spark:
             return self._load_by_spark(environment, values)
         decoding = self._decoding(environment, values, "skip" if self._skips else "fail")
-        decoding = replace(decoding, letters=self._letters(environment))
+        decoding = replace(decoding, letters=self._letters(environment, values=values))
         used = environment.used.get(decoding)
         if used is not None:
             decoding = decoding.using(*used)
@@ -170,7 +183,7 @@ class TopicSource(Source):
         return record_decoding(values, self.key, wanted, undecodable, environment.spark)
 
     def _load_by_spark(self, environment: Environment, values: JsonValues) -> DataFrame:
-        target = self._letters(environment)
+        target = self._letters(environment, values=values)
         kept = kept_columns(self.key, self.record, traces=self.traces)
         if target is not None:
             records = self._records(environment, [*self.record, *COLUMNS])
@@ -187,7 +200,7 @@ class TopicSource(Source):
         Key, value and its own headers stay as they are; the headers of dead letters say where the
         record was and why it can't be decoded.
         """
-        values = self.values
+        values = self._values(environment.schemas, environment.source)
         assert values is not None
         if isinstance(values, JsonValues) and values.needs_spark:
             wanted = ["key", "headers", "timestamp", *PLACE, "value"]
@@ -245,17 +258,22 @@ class TopicSource(Source):
         found = [self._target(environment), self._target(environment, "expectations")]
         return [each for each in found if each is not None]
 
-    def _letters(self, environment: Environment, kind: str | None = None) -> LetterTarget | None:
+    def _letters(
+        self, environment: Environment, kind: str | None = None, values: ValueFormat | None = None
+    ) -> LetterTarget | None:
         """Where undecodable records go, or those that fail an expectation."""
         if kind is not None and not sends_dead_letters(self.expect):
             return None
-        return self._target(environment, kind)
+        return self._target(environment, kind, values)
 
-    def _target(self, environment: Environment, kind: str | None = None) -> LetterTarget | None:
+    def _target(
+        self, environment: Environment, kind: str | None = None, values: ValueFormat | None = None
+    ) -> LetterTarget | None:
         settings = environment.dead_letters
         if self.dead_letters is None:
             return None
-        decides = (self.dead_letters, self.format, str(self.schema), kind and self.expect)
+        schema = values.definition if isinstance(values, RegisteredValues) else str(self.schema)
+        decides = (self.dead_letters, self.format, schema, kind and self.expect)
         definition = sha256(repr(decides).encode()).hexdigest()[:8]
         group = settings.group if kind is None else f"{settings.group}.{kind}"
         target = DeadLetterTopic(self.dead_letters, group, definition, settings.compression)
@@ -297,9 +315,8 @@ class TopicSource(Source):
             raise InvalidArgument(
                 f"{self.describe()} is several topics: feed a source that reads one of them"
             )
-        feed.add_records(
-            self.topic, [fed_record(each, self.values, self.key, key) for each in rows]
-        )
+        values = self.values  # once: a registry is asked for them
+        feed.add_records(self.topic, [fed_record(each, values, self.key, key) for each in rows])
 
 
 def from_topic(
@@ -316,6 +333,9 @@ def from_topic(
     pattern: bool = False,
     traces: bool = False,
     expect: Sequence[Expectation] = (),
+    registry: str | Registry | None = None,
+    subject: str | None = None,
+    evolve: Evolve | None = None,
     **options: Any,
 ) -> TopicSource:
     """The records of a topic (or several, separated by commas), with values decoded into columns.
@@ -324,6 +344,7 @@ def from_topic(
       created later are included, and read from their beginning.
     - `schema`: Spark's DDL for JSON, an Avro schema or the path of one for `format="avro"`,
       `PATH:MESSAGE` for `format="protobuf"`, with the path of a descriptor file.
+      With `"registry"`, the columns are those of the latest version of a registered schema.
       Without it, the columns are those of the connector.
     - `key`: a column of this name has the key, as a string.
     - `record`: fields of the record to add, in a column `record`.
@@ -333,6 +354,10 @@ def from_topic(
       them to its dead letters.
     - `traces`: pass the trace headers of records on to the records that the pipeline writes.
     - `expect`: rules for the rows (`expect`).
+    - `registry`: the URL of the schema registry, by default that in `BARNABAS_REGISTRY`.
+    - `subject`: where its schemas are, by default `TOPIC-value`.
+    - `evolve`: a pipeline that has run keeps its columns; with `"add"` it also gets those that were
+      registered since, when it starts.
     - `options`: other options of the connector; `__` stands for a dot.
     """
     return TopicSource(
@@ -349,6 +374,7 @@ def from_topic(
         checked_rules(expect),
         pattern,
         traces,
+        registry_source(topic, schema, registry, subject, evolve, format=format, pattern=pattern),
     )
 
 

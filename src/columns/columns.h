@@ -4,8 +4,8 @@
  * say where data ended then, and how long the nodes below were. So a row that turns out to be
  * unusual is taken back without a snapshot.
  */
-#ifndef BARNABAS_JSON_COLUMNS_H
-#define BARNABAS_JSON_COLUMNS_H
+#ifndef BARNABAS_COLUMNS_H
+#define BARNABAS_COLUMNS_H
 
 #include <stdint.h>
 #include <stdlib.h>

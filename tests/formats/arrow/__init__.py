@@ -1,0 +1,1 @@
+"""Batches of values as Arrow columns."""
