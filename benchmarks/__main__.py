@@ -27,6 +27,7 @@ rebalances      partitions that are not read while members join, leave and die, 
 security        CPU of TLS and of handshakes, vs. a real Kafka's; of access rules and of a quota
 metrics         broker CPU with metrics vs. without
 scrape          a scrape of 10,000 partitions: time, size, and how long other requests wait for it
+registry        requests a second and times of the schema registry, vs. another one
 app             handled records a CPU second of applications, vs. other frameworks
 clients         records a second, and a CPU second, of our client vs. others
 columns         records encoded and decoded a second, as objects and as columns, with and without C
@@ -80,6 +81,7 @@ from benchmarks.bench import (
 )
 from benchmarks.brokers import BARE, BARNABAS, OTHER, Contender
 from benchmarks.rabbitmq_process import RABBITMQ
+from benchmarks.registry import OTHER_REGISTRY
 from benchmarks.report import print_table, write_json
 from tests.support.broker import BrokerProcess
 
@@ -108,6 +110,7 @@ OF_GROUPS = ("rebalances",)
 OF_QUEUES = ("queues",)
 OF_SECURITY = ("security",)
 OF_MONITORING = ("metrics", "scrape")
+OF_REGISTRIES = ("registry",)
 OF_CLIENTS = ("clients",)
 OF_APPLICATIONS = ("app",)
 FRAMEWORKS = [BARNABAS, FASTSTREAM_CONFLUENT, FASTSTREAM_AIOKAFKA, QUIXSTREAMS, FAUST]
@@ -132,6 +135,7 @@ def main() -> None:
         *OF_QUEUES,
         *OF_SECURITY,
         *OF_MONITORING,
+        *OF_REGISTRIES,
         *OF_CLIENTS,
         *OF_APPLICATIONS,
         *OF_RECORDS,
@@ -196,6 +200,7 @@ def main() -> None:
         ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),
         ([BARNABAS, BASELINE], OF_SECURITY),
         ([BARNABAS, BASELINE], OF_MONITORING),
+        ([BARNABAS, OTHER_REGISTRY], OF_REGISTRIES),
         ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),
         (FRAMEWORKS, OF_APPLICATIONS),

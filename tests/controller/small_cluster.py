@@ -200,6 +200,7 @@ class SmallCluster:
         epoch: int | None = None,
         want_fence: bool = False,
         want_shut_down: bool = False,
+        clock_ms: int = -1,
     ) -> BrokerHeartbeatResponse:
         request = BrokerHeartbeatRequest(
             broker_id,
@@ -207,6 +208,7 @@ class SmallCluster:
             self.end_offset if offset is None else offset,
             want_fence,
             want_shut_down,
+            clock_ms=clock_ms,
         )
         return self.agree(self.controller.heartbeat(request, self.now_ms, self.end_offset))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from uuid import UUID
 
 import pytest
 
@@ -13,6 +14,7 @@ from confluent_kafka.schema_registry import (
     SchemaReference,
     SchemaRegistryClient,
     ServerConfig,
+    header_schema_id_serializer,
 )
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.common.schema_registry_client import (
@@ -30,6 +32,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from tests.registry.registry_process import RegistryProcess, record
 
 A, AB = record("a"), record("a", "b")
+TEXT = json.dumps({"type": "record", "name": "T", "fields": [{"name": "text", "type": "string"}]})
 VALUE = SerializationContext("orders", MessageField.VALUE)
 
 
@@ -100,3 +103,25 @@ def test_avro_is_written_and_read(client: SchemaRegistryClient) -> None:
     reader = AvroDeserializer(client, AB)
     assert reader(data, VALUE) == {"a": 7, "b": 0}
     assert client.get_subjects() == ["orders-value"]
+
+
+@pytest.mark.parametrize("conf", [{"use.latest.version": True}, {}])
+def test_the_guid_of_a_schema_is_written_to_a_header(
+    registry: RegistryProcess, client: SchemaRegistryClient, conf: dict[str, bool]
+) -> None:
+    """confluent-kafka gets it by GET, too, where it says who it is by its version alone."""
+    client.register_schema("orders-value", avro(TEXT))
+    guid = client.get_latest_version("orders-value").guid
+    options = {
+        "auto.register.schemas": False,
+        "schema.id.serializer": header_schema_id_serializer,
+        **conf,
+    }
+    context = SerializationContext("orders", MessageField.VALUE, [])
+    # Its deserializer takes values of less than six bytes for cut off, also with an id in a header.
+    value = {"text": "hello, world"}
+    data = AvroSerializer(client, TEXT, conf=options)(value, context)
+    assert data == b"\x18hello, world", "without an id in front"
+    assert context.headers == [("__value_schema_id", b"\x01" + UUID(guid).bytes)]
+    reader = AvroDeserializer(SchemaRegistryClient({"url": registry.url}))
+    assert reader(data, context) == value

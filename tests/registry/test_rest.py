@@ -1,6 +1,7 @@
 """The REST API as Confluent's clients call it."""
 
 import json
+import urllib.request
 
 from barnabas.registry.model.contents import Json
 from tests.registry.registry_process import RegistryProcess, record
@@ -134,6 +135,7 @@ def test_contexts_aliases_references_and_metadata(registry: RegistryProcess) -> 
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.register(":.c:s", AB) == 1
+    assert registry.get("/contexts?contextPrefix=.x") == []
     assert registry.get("/contexts") == [".", ".c"]
     assert registry.get("/contexts/.c/subjects") == [":.c:s"]
     assert registry.get("/contexts/.c/subjects/s/versions") == [1]
@@ -168,3 +170,22 @@ def test_about_itself(registry: RegistryProcess) -> None:
     assert not registry.writes
     registry.register("s", A)
     assert registry.writes
+
+
+def test_requests_are_counted_and_changes_are_logged(registry: RegistryProcess) -> None:
+    registry.register("s", A)
+    registry.call("GET", "/subjects/x/versions")
+    registry.call("DELETE", "/subjects/s")
+    with urllib.request.urlopen(f"{registry.url}/metrics") as answer:
+        metrics = answer.read().decode()
+    for counted in (
+        'method="POST",path="/subjects/*/versions",status="200"} 1',
+        'method="GET",path="/subjects/*/versions",status="404"} 1',
+    ):
+        assert f"barnabas_registry_requests_total{{{counted}\n" in metrics
+    times = 'barnabas_registry_request_seconds_count{method="DELETE",path="/subjects/*"} 1'
+    assert f"{times}\n" in metrics
+    said = registry.said()
+    assert 'anonymous at 127.0.0.1: POST /subjects/s/versions: {"id":1}' in said
+    assert "anonymous at 127.0.0.1: DELETE /subjects/s: [1]" in said
+    assert "/subjects/x" not in said

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from barnabas.broker.control import broker_lifecycle
 from barnabas.broker.control.broker_lifecycle import BrokerLifecycle
 from barnabas.broker.control.disk_trust import DiskTrust
 from barnabas.broker.control.metadata_follower import MetadataFollower
@@ -41,6 +42,7 @@ from barnabas.replication.progress import FollowerProgress
 from barnabas.sim import run
 from barnabas.sim.profile import NOTICED, SCRUBBED, Profile, draw_profile
 from barnabas.wire.errors import ErrorCode
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from tests.sim import (
     change_variants,
     client_variants,
@@ -49,9 +51,11 @@ from tests.sim import (
     copies_variants,
     cut_variants,
     deletion_variants,
+    expiry_variants,
     log_variants,
     mixed_group_variants,
     rare_variants,
+    registry_variants,
     release_variants,
     replay_variants,
     reused_name_variants,
@@ -277,6 +281,11 @@ def _lost_or_not(*arguments: Any, **_: Any) -> None:
     partition_changes.change_partition(*arguments)
 
 
+def _without_clock(*arguments: Any, **fields: Any) -> BrokerHeartbeatRequest:
+    """As of an earlier release."""
+    return BrokerHeartbeatRequest(*arguments, **(fields | {"clock_ms": -1}))
+
+
 _unflushed_end = property(lambda partition: partition.log.log_end_offset)
 """In place of what is flushed, for topics that set `flush.*`."""
 
@@ -431,6 +440,8 @@ VARIANTS: dict[str, Variant] = {
     **voter_variants.VARIANTS,
     **mixed_group_variants.VARIANTS,
     **service_variants.VARIANTS,
+    **registry_variants.VARIANTS,
+    **expiry_variants.VARIANTS,
 }
 
 
@@ -443,6 +454,8 @@ _ADDED = (
     "_VOTER_CHANGES",
     "_MIXED_GROUPS",
     "_SERVICES",
+    "_REGISTRIES",
+    "_EXPIRY",
 )
 """Workloads that only rules about them have: the seeds of the others are the same runs without."""
 
@@ -452,6 +465,10 @@ def broken(name: str) -> Iterator[None]:
     with ExitStack() as stack:
         for share in _ADDED:
             stack.enter_context(patch.object(run, share, 0.0))
+        if name not in expiry_variants.VARIANTS:  # nor have heartbeats the size that makes others
+            stack.enter_context(
+                patch.object(broker_lifecycle, "BrokerHeartbeatRequest", _without_clock)
+            )
         for one in VARIANTS[name].patches:
             stack.enter_context(one)
         yield

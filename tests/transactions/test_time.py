@@ -161,6 +161,18 @@ def test_a_coordinator_whose_clock_is_ahead_forgets_no_id_early() -> None:
     assert shell.listed() == []
 
 
+def test_an_id_expires_once_it_is_known_that_the_clock_is_not_ahead() -> None:
+    """It is not known before the controller has heard the other nodes."""
+    lead_ms = 50 * 365 * 24 * 3_600_000
+    shell = Shell(replace(CONFIG, clock_lead_ms=lambda: lead_ms))
+    shell.init()
+    shell.advance(EXPIRATION_MS)
+    assert shell.listed() == [ID]
+    lead_ms = 0
+    shell.advance(600_000)
+    assert shell.listed() == []
+
+
 def test_an_id_in_use_is_kept() -> None:
     shell = Shell()
     shell.init()

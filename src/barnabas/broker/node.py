@@ -288,7 +288,7 @@ class Node:
             self.random,
             lambda: self.image,
             lambda: self.lifecycle.is_cut_off,
-            lambda: self.quorum.clock_lead_ms,
+            lambda: self.clock_lead_ms,
         )
         self.marker_connections = MarkerConnections()
         self.marker_appends = MarkerAppends(loop, clock, self.partitions)
@@ -302,7 +302,7 @@ class Node:
             TransactionMarkers(
                 loop, self.node_id, self.peers, self.image, self.marker_appends.write
             ),
-            lambda: self.quorum.clock_lead_ms,
+            lambda: self.clock_lead_ms,
         )
         self.transaction_verification = TransactionVerification(
             loop, clock, self.node_id, self.peers, self.image, self.transactions
@@ -388,6 +388,13 @@ class Node:
     @property
     def cluster_id(self) -> str:
         return self.quorum.cluster_id
+
+    @property
+    def clock_lead_ms(self) -> int:
+        """How far this node's clock is ahead of others, by which nothing must expire that they have
+        stamped."""
+        lead_ms = self.lifecycle.clock_lead_ms
+        return self.quorum.clock_lead_ms if lead_ms is None else lead_ms
 
     async def _replica_ends(
         self, image: MetadataImage, asked: list[tuple[TopicImage, PartitionImage]]

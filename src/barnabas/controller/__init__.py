@@ -7,7 +7,7 @@ once, and into the `MetadataImage` of every node when they are committed.
     draft.py decision.py             a decision while it is made, and its result
     partition_changes.py placement.py replica_ends.py                   partitions and replicas
     leader_election.py liveness.py leaders/                             leaders
-    registrations.py heartbeats.py broker_sessions.py                   brokers
+    registrations.py sessions/                                           brokers
     topics.py create_partitions.py internal_topics.py                   topics
     configs.py alter_configs.py producer_ids.py                         configs, producer ids
     acls.py                                                             access rules

@@ -23,7 +23,6 @@ from barnabas.controller import (
     producer_ids,
     reassignments,
 )
-from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.client_quotas import alter_client_quotas
 from barnabas.controller.cluster_settings import ClusterSettings
 from barnabas.controller.configs import BrokerSettings, TopicDefaults
@@ -36,7 +35,6 @@ from barnabas.controller.draft import Draft
 from barnabas.controller.elect_leaders import elect_leaders
 from barnabas.controller.features.node_features import AllFeatures
 from barnabas.controller.features.update_features import update_features
-from barnabas.controller.heartbeats import heartbeat
 from barnabas.controller.internal_topics import asks_for_internal, internal_request
 from barnabas.controller.leaders import leader_balance
 from barnabas.controller.leaders.stuck_leaders import StuckLeaders
@@ -50,6 +48,9 @@ from barnabas.controller.partition_changes import change_partition
 from barnabas.controller.registrations import register_broker, unregister_broker
 from barnabas.controller.replica_ends import ReplicaEnds
 from barnabas.controller.scram_credentials import alter_scram_credentials
+from barnabas.controller.sessions.broker_clocks import BrokerClocks
+from barnabas.controller.sessions.broker_sessions import BrokerSessions
+from barnabas.controller.sessions.heartbeats import heartbeat
 from barnabas.controller.topics import (
     TopicPolicy,
     create_topics,
@@ -154,6 +155,7 @@ class Controller:
         self._settings = settings
         self._new_uuid = new_uuid
         self._sessions = BrokerSessions(config, self.pending_image, now_ms)
+        self._clocks = BrokerClocks()
         self._stuck_leaders = StuckLeaders(config, self._sessions)
         self._balance = leader_balance.LeaderBalanceSchedule(config, now_ms)
         self._creation_budget = CreationBudget(now_ms)
@@ -189,6 +191,14 @@ class Controller:
         draft = self._draft()
         answer = heartbeat(draft, self._sessions, request, now_ms, metadata_end_offset)
         self._stuck_leaders.heard(now_ms)
+        if not answer.error_code and request.clock_ms >= 0:  # else it is of an earlier release
+            self._clocks.heard(request.broker_id, request.clock_ms, now_ms)
+            brokers = draft.image.brokers.values()
+            answer.slowest_clock_ms = self._clocks.slowest_ms(
+                [broker.id for broker in brokers if not broker.fenced],
+                [broker.id for broker in brokers if broker.fenced],
+                now_ms,
+            )
         return draft.decision(answer)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:

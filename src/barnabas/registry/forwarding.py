@@ -13,7 +13,13 @@ OFFSET = "Barnabas-Offset"
 _CONNECT_S = 1.0
 _PROBE_S = 1.0
 _ANSWER_S = 20.0
-_KEPT = ("authorization", "content-type", "accept", "confluent-accept-unknown-properties")
+_KEPT = (
+    "authorization",
+    "content-type",
+    "accept",
+    "confluent-accept-unknown-properties",
+    "confluent-client-version",
+)
 _PORTS = {"http": 80, "https": 443}
 
 

@@ -51,9 +51,14 @@ class RegistryLog:
         cluster = ClusterClient(
             given.bootstrap, client_id=_CLIENT, security=security_settings(given.security)
         )
+        await self.follow(cluster)
+        return self
+
+    async def follow(self, cluster: ClusterClient) -> None:
+        """Read the topic to its end, and go on reading it."""
         self._follower = TopicFollower(
             cluster,
-            given.topic,
+            self._settings.topic,
             IsolationLevel.READ_COMMITTED,
             FollowedImage,
             FollowedImage.apply,
@@ -63,7 +68,6 @@ class RegistryLog:
         except BaseException:
             await self._follower.close()
             raise
-        return self
 
     async def __aexit__(
         self,
@@ -86,7 +90,7 @@ class RegistryLog:
         """Why the topic is no longer followed."""
         return self._open.failure
 
-    async def catch_up(self, timeout_s: float) -> None:
+    async def catch_up(self, timeout_s: float | None) -> None:
         """Have all that was committed when this was called."""
         await self._open.wait_until_current(timeout_s)
 

@@ -36,6 +36,8 @@ class RegistrySettings:
     """Encryption and sign-in by Kafka's names of settings."""
     sign_in: bool = False
     """Whether callers sign in as users of the cluster."""
+    requests_per_second: float | None = None
+    """How many each user may send to this instance, or each address without a sign-in."""
     max_body_bytes: int = 4 << 20
 
     def check(self, *, insecure_http: bool) -> None:

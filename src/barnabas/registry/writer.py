@@ -10,11 +10,11 @@ Nobody has to notice that a writer has died. The next change finds it dead and t
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from time import monotonic
-from typing import TypeVar
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Protocol, Self, TypeVar
 
 from barnabas.aio.producer import Producer
+from barnabas.client.producer.sent_record import Sent
 from barnabas.errors import BarnabasError
 from barnabas.registry.log import RegistryLog
 from barnabas.registry.model.image import RegistryImage
@@ -32,10 +32,48 @@ class WriterLostError(BarnabasError):
     """This instance does not write, or no longer: the change has to be decided again."""
 
 
+class FencingProducer(Protocol):
+    """What a writer needs of the producer that holds the transactional id."""
+
+    async def __aenter__(self) -> Self:
+        """Take the id over from its last owner."""
+
+    def transaction(self) -> AbstractAsyncContextManager[object]:
+        """All that is sent in it becomes visible together, or never."""
+
+    async def send(
+        self, topic: str, value: bytes | None, key: bytes | None, *, partition: int
+    ) -> Sent:
+        """Queue a record."""
+
+    async def close(self, timeout_s: float) -> None: ...
+
+
+def transactional_producer(settings: RegistrySettings) -> Producer[bytes, bytes]:
+    """One with the id of the registry."""
+    return Producer(
+        settings.bootstrap,
+        transactional_id=settings.transactional_id,
+        transaction_timeout_ms=_DELIVERY_MS,
+        delivery_timeout_ms=_DELIVERY_MS,
+        request_timeout_ms=_DELIVERY_MS // 2,
+        linger_ms=0,
+        auto_create=False,
+        client_id="schema-registry",
+        security=settings.security,
+    )
+
+
 class RegistryWriter:
     """Writes changes, while this instance is the writer."""
 
-    def __init__(self, settings: RegistrySettings, log: RegistryLog, url: str) -> None:
+    def __init__(
+        self,
+        settings: RegistrySettings,
+        log: RegistryLog,
+        url: str,
+        new_producer: Callable[[RegistrySettings], FencingProducer] = transactional_producer,
+    ) -> None:
         self.url = url
         """Under which other instances reach this one."""
         self.takeovers = 0
@@ -43,7 +81,8 @@ class RegistryWriter:
         self._settings = settings
         self._log = log
         self._lock = asyncio.Lock()
-        self._producer: Producer[bytes, bytes] | None = None
+        self._new_producer = new_producer
+        self._producer: FencingProducer | None = None
         """Only while the image has all that was ever written: after any doubt there is none."""
 
     @property
@@ -68,20 +107,10 @@ class RegistryWriter:
         async with self._lock:
             if self.is_writer or self._log.image.writer != former:
                 return
-            began = monotonic()
+            loop = asyncio.get_running_loop()
+            began = loop.time()
             await self._drop()
-            producer: Producer[bytes, bytes] = Producer(
-                self._settings.bootstrap,
-                transactional_id=self._settings.transactional_id,
-                transaction_timeout_ms=_DELIVERY_MS,
-                delivery_timeout_ms=_DELIVERY_MS,
-                request_timeout_ms=_DELIVERY_MS // 2,
-                linger_ms=0,
-                auto_create=False,
-                client_id="schema-registry",
-                security=self._settings.security,
-            )
-            await producer.__aenter__()
+            producer = await self._new_producer(self._settings).__aenter__()
             try:
                 await self._log.catch_up(_WRITE_TIMEOUT_S)
             except BaseException:
@@ -93,7 +122,7 @@ class RegistryWriter:
                 await self._write(producer, [writer_record(self.url, announced)])
             self._producer = producer
             self.takeovers += 1
-            _log.info("%s writes now, after %.2f s", self.url, monotonic() - began)
+            _log.info("%s writes now, after %.2f s", self.url, loop.time() - began)
 
     async def resign(self) -> None:
         """Say that nobody writes, so that the next change does not look for this instance."""
@@ -105,7 +134,7 @@ class RegistryWriter:
                     )
             await self._drop()
 
-    async def _write(self, producer: Producer[bytes, bytes], records: Sequence[LogRecord]) -> None:
+    async def _write(self, producer: FencingProducer, records: Sequence[LogRecord]) -> None:
         """Write records together, and have them in the image.
 
         If that fails, or is cancelled, it is not known what the log has: the producer is closed, so
@@ -133,6 +162,6 @@ class RegistryWriter:
             await self._close(producer)
 
     @staticmethod
-    async def _close(producer: Producer[bytes, bytes]) -> None:
+    async def _close(producer: FencingProducer) -> None:
         with suppress(BarnabasError):
             await producer.close(0)

@@ -18,6 +18,8 @@ from barnabas.sim.workloads import (
     changing_topic,
     compaction_workload,
     deletion_workload,
+    expiry_workload,
+    registry_workload,
     reused_name,
     service,
 )
@@ -27,10 +29,12 @@ from barnabas.sim.workloads.compaction_workload import CompactionWorkload
 from barnabas.sim.workloads.consumer import Consumer
 from barnabas.sim.workloads.consumer_group_workload import ConsumerGroupWorkload
 from barnabas.sim.workloads.deletion_workload import DeletionWorkload
+from barnabas.sim.workloads.expiry_workload import ExpiryWorkload
 from barnabas.sim.workloads.member import Committer, Member, check_commits
 from barnabas.sim.workloads.mixed_group_workload import MixedGroupWorkload
 from barnabas.sim.workloads.producer import Producer
 from barnabas.sim.workloads.real_client import RealClientWorkload
+from barnabas.sim.workloads.registry_workload import RegistryWorkload
 from barnabas.sim.workloads.reused_name import ReusedNameWorkload
 from barnabas.sim.workloads.service import ServiceWorkload
 from barnabas.sim.workloads.share_workload import ShareWorkload
@@ -54,8 +58,12 @@ _COMPACTIONS = 0.1
 """The share in which there is a compacted topic."""
 _REUSED_NAMES = 0.1
 """The share in which a topic is deleted and created again with the same name."""
+_REGISTRIES = 0.08
+"""The share in which instances of the schema registry give ids."""
 _CHANGES = 0.12
 """The share in which an operator changes settings, partitions and replication of topics."""
+_EXPIRY = 0.1
+"""The share in which what is stored expires within minutes."""
 _VOTER_CHANGES = 0.1
 """The share in which voters are added and removed."""
 _LONG_CUTS = 0.1
@@ -175,6 +183,7 @@ class Run:
         self._reused_name: ReusedNameWorkload | None = None
         self._changing: ChangingTopicWorkload | None = None
         self._service: ServiceWorkload | None = None
+        self._registry: RegistryWorkload | None = None
         client = self.cluster.client("admin")
         self.administrator = Administrator(
             client, list(self.cluster.machines), profile.replication_factor
@@ -194,23 +203,29 @@ class Run:
                 machine.snapshot_records = _SNAPSHOT_RECORDS
         self._deleting = self.simulator.source("deletions")
         self._has_deletions = self._has("deletions", _DELETIONS, self._deleting)
-        if self._has_deletions:
-            for machine in self.cluster.machines.values():
-                machine.properties |= deletion_workload.SETTINGS
         self._compacting = self.simulator.source("compactions")
         self._has_compactions = self._has("compactions", _COMPACTIONS, self._compacting)
-        if self._has_compactions:
-            for machine in self.cluster.machines.values():
-                machine.properties |= compaction_workload.SETTINGS
-
+        self._has_registry = self._has("registry", _REGISTRIES)
+        self._has_expiry = self._has("expiry", _EXPIRY)
         self._changes = self.simulator.source("changes")
         self._has_changes = self._has("changes", _CHANGES, self._changes)
         if self._has("voter changes", _VOTER_CHANGES):
             self.cluster.changes_voters = True
         self._has_service = self._has("services", _SERVICES)
-        if self._has_service:
-            for machine in self.cluster.machines.values():
-                machine.properties |= service.SETTINGS
+        self._configure_machines()
+
+    def _configure_machines(self) -> None:
+        """Give them the settings of the parts that the run has."""
+        for has_part, settings in (
+            (self._has_deletions, deletion_workload.SETTINGS),
+            (self._has_compactions, compaction_workload.SETTINGS),
+            (self._has_registry, registry_workload.SETTINGS),
+            (self._has_expiry, expiry_workload.SETTINGS),
+            (self._has_service, service.SETTINGS),
+        ):
+            if has_part:
+                for machine in self.cluster.machines.values():
+                    machine.properties |= settings
 
     def _has(self, part: str, share: float, random: Random | None = None) -> bool:
         """Whether the run has a part that this share of runs have."""
@@ -244,13 +259,13 @@ class Run:
             self.simulator.after(delay_us, machine.start)
         client = self.cluster.clients[0]
         configs = {
-            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set back and forth
-            "min.insync.replicas": str(self.profile.min_insync_replicas),
+            **self._configs_of_topics(),
             "segment.bytes": str(self.cluster.random.choice((2_000, 100_000, 1 << 30))),
         }
         if "log.segment.bytes" in self.profile.settings:
             del configs["segment.bytes"]
-        topics = ("t", "out", deletion_workload.TOPIC, reused_name.TOPIC, changing_topic.TOPIC)
+        further = (deletion_workload, reused_name, changing_topic, registry_workload)
+        topics = ("t", "out", *(each.TOPIC for each in further))
         min_insync = dict.fromkeys(topics, self.profile.min_insync_replicas)
         self.cluster.watch.guarantee.acknowledged.min_insync.update(min_insync)
         ready = self.cluster.machines.values()
@@ -270,8 +285,17 @@ class Run:
         if self._has_service:
             self._service = ServiceWorkload(self.cluster)
             client.run(self._service.create_topics(self.administrator, configs))
+        if self._has_registry:
+            client.run(self.administrator.create_topic(registry_workload.TOPIC, 1, configs))
         self.simulator.run_until(self.simulator.now_us + 1000)
         self._wait(client, _START_US, "the topics are created")
+
+    def _configs_of_topics(self) -> dict[str, str]:
+        """Settings of every topic that clients write to."""
+        return {
+            "message.timestamp.after.max.ms": str(2**63 - 1),  # clocks are set back and forth
+            "min.insync.replicas": str(self.profile.min_insync_replicas),
+        }
 
     async def _create_short_topic(self, configs: dict[str, str]) -> None:
         random = self._deleting
@@ -319,6 +343,8 @@ class Run:
         if self._has("share group", _SHARE_GROUPS):
             self._share_group = ShareWorkload(self.cluster, places)
             self._share_group.begin()
+        if self._has_expiry:
+            ExpiryWorkload(self.cluster, places).begin()
         self._use_other_topics()
         if self.cluster.changes_voters:
             VoterOperator(self.cluster).begin()
@@ -341,11 +367,13 @@ class Run:
             )
             self._changing.begin()
         if self._has("reused name", _REUSED_NAMES):
-            configs = {"min.insync.replicas": str(self.profile.min_insync_replicas)}
-            self._reused_name = ReusedNameWorkload(self.cluster, configs)
+            self._reused_name = ReusedNameWorkload(self.cluster, self._configs_of_topics())
             self._reused_name.begin()
         if self._service is not None:
             self._service.begin()
+        if self._has_registry:
+            self._registry = RegistryWorkload(self.cluster)
+            self._registry.begin()
 
     def _use_plainly(self, places: list[Place]) -> None:
         near, far = self.cluster.client("client-1"), self.cluster.client("client-2")
@@ -413,6 +441,8 @@ class Run:
             judge.run(self._reused_name.judge(judge))
         if self._changing is not None:
             judge.run(self._judge_changes(judge, self._changing))
+        if self._registry is not None:
+            judge.run(self._registry.judge(judge))
 
     def _judge_groups(self) -> None:
         if self._transactions is not None:

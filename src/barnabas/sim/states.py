@@ -44,6 +44,7 @@ _FREQUENT = (
     "transaction: COMPLETE_COMMIT",
     "transaction: PREPARE_ABORT",
     "transaction: COMPLETE_ABORT",
+    "committed offset: expired",
     "partitions added",
     "reassignment: to more replicas",
     "reassignment: to fewer replicas",

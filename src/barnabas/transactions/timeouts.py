@@ -13,6 +13,9 @@ from barnabas.transactions.state import TxnState
 from barnabas.transactions.transaction import Transaction
 from barnabas.wire.errors import ErrorCode
 
+_COMPARE_AGAIN_MS = 600_000
+"""After which it is asked again how far the clock is ahead: it may not have been known."""
+
 
 def handle_timeout(
     transaction: Transaction,
@@ -33,6 +36,6 @@ def handle_timeout(
         # Another coordinator may have stamped it: a clock that is ahead must not make it old.
         due_ms = transaction.expires_ms(image) + transaction.config.clock_lead_ms()
         if due_ms > now_ms:
-            transaction.not_before_ms = due_ms
+            transaction.not_before_ms = min(due_ms, now_ms + _COMPARE_AGAIN_MS)
         else:
             transaction.propose(image.expired(), decision)

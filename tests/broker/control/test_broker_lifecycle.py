@@ -265,6 +265,28 @@ def test_a_node_that_lacks_decisions_answers_for_no_partition(tmp_path: Path) ->
     play(tmp_path, scenario)
 
 
+def test_a_node_knows_how_far_its_clock_is_ahead_of_the_slowest(tmp_path: Path) -> None:
+    """Also that of the controller, which stamps the metadata log, and of the only voter."""
+
+    async def scenario(stage: Stage) -> None:
+        stage.clock.now = 50_000
+        lifecycle = await stage.started()
+        assert lifecycle.clock_lead_ms is None, "the controller is of an earlier release"
+        assert stage.heartbeats[-1].clock_ms == 50_000
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False, slowest_clock_ms=20_000)
+        await wait_until_async(lambda: lifecycle.clock_lead_ms == 30_000)
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False, slowest_clock_ms=50_001)
+        await wait_until_async(lambda: lifecycle.clock_lead_ms == 0)
+        stage.beat = BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)
+        beats = len(stage.heartbeats)
+        await wait_until_async(lambda: len(stage.heartbeats) > beats + 1)
+        assert lifecycle.clock_lead_ms == 0
+        stage.beat = BrokerHeartbeatResponse(is_fenced=False, slowest_clock_ms=0)
+        await wait_until_async(lambda: lifecycle.clock_lead_ms == 50_000)
+
+    play(tmp_path, scenario)
+
+
 def test_a_full_disk_that_keeps_decisions_from_a_node_cuts_it_off(
     local_node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,13 @@ def test_a_new_leader_that_has_stamped_nothing_yet_makes_no_clock_look_ahead(
 
 
 def test_what_expires_is_asked_for_the_lead_of_the_clock(local_node: Node) -> None:
+    local_node.lifecycle.clock_lead_ms = WEEK_MS
+    assert local_node.groups._config.clock_lead_ms() == WEEK_MS
+    assert local_node.transactions._config.clock_lead_ms() == WEEK_MS
+
+
+def test_a_controller_of_an_earlier_release_tells_by_its_stamps_alone(local_node: Node) -> None:
+    local_node.lifecycle.clock_lead_ms = None
     shell = local_node.quorum.shell
     assert shell is not None
     shell.cluster_time.lead_ms = WEEK_MS

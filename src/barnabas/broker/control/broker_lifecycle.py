@@ -105,6 +105,9 @@ class BrokerLifecycle:
         self._heard_of_ms = clock.steady_ms()
         self._lost_ms: int | None = None
         """When the connection to the controller broke; reset once the reason is known."""
+        self.clock_lead_ms: int | None = None
+        """How far this node's clock is ahead of the slowest one of all nodes; None if no controller
+        has told it."""
         self.is_directory_new = False
         """Whether this node started without any data."""
         self._previous_epoch = UNKNOWN_EPOCH
@@ -280,6 +283,7 @@ class BrokerLifecycle:
             self._known_offset(),
             False,
             self.is_leaving,
+            clock_ms=self._clock.steady_ms(),
         )
         timeout_ms = _LEAVING_TIMEOUT_MS if self.is_leaving else self._session_timeout_ms
         sent_ms = self._clock.steady_ms()
@@ -297,6 +301,8 @@ class BrokerLifecycle:
                 self.is_fenced = True
                 self.unfenced.clear()
             return _RETRY_S
+        if response.slowest_clock_ms >= 0:
+            self.clock_lead_ms = max(0, self._clock.steady_ms() - response.slowest_clock_ms)
         if response.is_fenced != self.is_fenced:
             done = "fenced" if response.is_fenced else "unfenced"
             logger.info("the controller has %s this node", done)

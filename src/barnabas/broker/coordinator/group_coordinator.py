@@ -99,6 +99,7 @@ def group_config(
         group_metadata_max_bytes=config.groups.metadata_max_bytes,
         offset_metadata_max_bytes=config.groups.offset_metadata_max_bytes,
         offsets_retention_ms=config.groups.offsets_retention_minutes * 60_000,
+        offsets_retention_check_interval_ms=config.groups.offsets_retention_check_interval_ms,
         consumer=ConsumerGroupConfig(
             assignors=tuple(consumer.assignors.split(",")),
             max_size=consumer.max_size,

@@ -8,6 +8,9 @@ No second clock is asked while this node replays the log: then it seems far ahea
 nothing. Nor is one asked while this node is the controller. What it has known of its clock before
 still holds: it may have become the controller because it came back. So it may expire something
 late by the time that the whole cluster was down. The only voter has no other clock than its own.
+
+All this holds only until a heartbeat is answered with the slowest clock of all brokers, which
+counts from then on (`BrokerLifecycle.clock_lead_ms`).
 """
 
 from barnabas.broker.runtime.clock import Clock

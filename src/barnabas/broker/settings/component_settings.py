@@ -209,6 +209,7 @@ class GroupSettings:
     metadata_max_bytes: int = _setting("group.metadata.max.bytes")
     offset_metadata_max_bytes: int = _setting("offset.metadata.max.bytes")
     offsets_retention_minutes: int = _setting("offsets.retention.minutes")
+    offsets_retention_check_interval_ms: int = _setting("offsets.retention.check.interval.ms")
     commit_timeout_ms: int = _setting("offsets.commit.timeout.ms")
 
 

@@ -529,6 +529,13 @@ _OWN = (
         low=1,
     ),
     ConfigDef(
+        "offsets.retention.check.interval.ms",
+        _LONG,
+        "600000",
+        "How often a group is checked for committed offsets that have expired",
+        low=1,
+    ),
+    ConfigDef(
         "offsets.commit.timeout.ms",
         _INT,
         "5000",

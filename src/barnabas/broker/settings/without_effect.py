@@ -227,7 +227,6 @@ BROKER_CONFIGS_WITHOUT_EFFECT = (
         ("log.flush.scheduler.interval.ms", _LONG, "9223372036854775807", None),
         ("log.flush.start.offset.checkpoint.interval.ms", _INT, "60000", 0),
         ("log.initial.task.delay.ms", _LONG, "30000", 0),
-        ("offsets.retention.check.interval.ms", _LONG, "600000", 1),
         ("producer.id.expiration.check.interval.ms", _INT, "600000", 1),
         ("transaction.abort.timed.out.transaction.cleanup.interval.ms", _INT, "10000", 1),
         ("transaction.remove.expired.transaction.cleanup.interval.ms", _INT, "3600000", 1),

@@ -75,6 +75,16 @@ def registry(
             "which subjects each may read and change.",
         ),
     ] = False,
+    requests_per_second: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N",
+            min=0.01,
+            help="Requests a second that each user may send to this instance, or each address "
+            "without --sign-in. Default: no limit.",
+            show_default=False,
+        ),
+    ] = None,
     insecure_http: Annotated[
         bool,
         typer.Option(
@@ -121,6 +131,7 @@ def registry(
         key,
         config.security_settings,
         sign_in,
+        requests_per_second,
     )
     settings.check(insecure_http=insecure_http)
     received = run_async(serve(settings, ParsedChecks()))

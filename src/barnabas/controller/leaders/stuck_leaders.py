@@ -10,10 +10,10 @@ stays as it is: the new leader removes who lags.
 from collections import Counter
 from dataclasses import replace
 
-from barnabas.controller.broker_sessions import BrokerSessions
 from barnabas.controller.controller_config import ControllerConfig
 from barnabas.controller.draft import Draft
 from barnabas.controller.partition_changes import change_partition
+from barnabas.controller.sessions.broker_sessions import BrokerSessions
 from barnabas.metadata.image import PartitionImage
 from barnabas.quantities import counted
 

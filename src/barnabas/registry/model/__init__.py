@@ -13,4 +13,6 @@ errors        refusals, with Confluent's error codes
 registration  records for a new version, or the version that is there already
 deletion      records that delete versions and subjects
 changes       records that change settings, modes and contexts
+associations  which subjects a topic has
+association_changes  records that create, change and delete these
 """

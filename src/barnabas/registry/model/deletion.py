@@ -77,6 +77,17 @@ def delete_version(
     return RegistryChange(entry.version, records)
 
 
+def forgotten_subject(image: RegistryImage, subject: str) -> list[LogRecord]:
+    """Deletes a subject for good, whether it is soft-deleted or not. Raises `RegistryRefusal`."""
+    every = versions_of(image, subject, Deleted.SHOWN)
+    if not every:
+        return []
+    _check_writable(image, subject)
+    _check_unreferenced(image, every)
+    numbers = [each.version for each in every]
+    return [*_gone(image, subject, numbers), *_without_settings(image, subject)]
+
+
 def delete_context(image: RegistryImage, context: str) -> RegistryChange[None]:
     """Forget a context without subjects. Raises `RegistryRefusal`."""
     if context == DEFAULT_CONTEXT or context not in image.contexts:

@@ -10,9 +10,11 @@ from shlex import quote
 class RegistryRefusal(Exception):  # noqa: N818 - its name says what it is
     """A request that is refused, with its error code."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.retry_after_s = retry_after_s
+        """When the same request can be answered, if it is too early now."""
 
 
 def subject_not_found(subject: str) -> RegistryRefusal:
@@ -81,11 +83,40 @@ def no_mode(subject: str) -> RegistryRefusal:
     )
 
 
+def association_not_found(resource_id: str) -> RegistryRefusal:
+    return RegistryRefusal(40410, f"Association for '{resource_id}' not found.")
+
+
 def incompatible(subject: str, reasons: Iterable[str]) -> RegistryRefusal:
     return RegistryRefusal(
         40901,
         f'Schema being registered is incompatible with an earlier schema for subject "{subject}", '
         f"details: [{', '.join(reasons)}]",
+    )
+
+
+def resource_is_associated(association_type: str, resource_id: str) -> RegistryRefusal:
+    return RegistryRefusal(
+        40903,
+        f"An association of type '{association_type}' already exists for resource '{resource_id}'",
+    )
+
+
+def subject_is_associated(subject: str) -> RegistryRefusal:
+    return RegistryRefusal(40904, f"An association already exists for subject '{subject}'")
+
+
+def subject_is_strongly_associated(subject: str) -> RegistryRefusal:
+    return RegistryRefusal(40905, f"A strong association already exists for subject '{subject}'")
+
+
+def no_active_version(subject: str) -> RegistryRefusal:
+    return RegistryRefusal(40907, f"No active (non-deleted) version exists for subject '{subject}'")
+
+
+def association_frozen(association_type: str, subject: str) -> RegistryRefusal:
+    return RegistryRefusal(
+        40908, f"The association of type '{association_type}' is frozen for subject '{subject}'"
     )
 
 
@@ -143,12 +174,25 @@ def too_many_requests(why: str) -> RegistryRefusal:
     return RegistryRefusal(42901, why)
 
 
+def over_quota(caller: str, per_second: float, wait_s: int) -> RegistryRefusal:
+    return RegistryRefusal(
+        42901,
+        f"{caller} sends more than {per_second:g} requests a second; send the request again in "
+        f"{wait_s} s",
+        wait_s,
+    )
+
+
 def invalid_rule_set(why: str) -> RegistryRefusal:
     return RegistryRefusal(42210, f"Invalid rule set: {why}")
 
 
 def context_not_empty(context: str) -> RegistryRefusal:
     return RegistryRefusal(42211, f"The specified context '{context}' is not empty.")
+
+
+def invalid_association(field: str, why: str) -> RegistryRefusal:
+    return RegistryRefusal(42212, f"The association has an invalid '{field}': {why}")
 
 
 def store_failed(why: str) -> RegistryRefusal:

@@ -5,6 +5,11 @@ import logging
 from collections.abc import Mapping
 from typing import TypeVar
 
+from barnabas.registry.model.associations import (
+    AssociationIndex,
+    association_from,
+    association_key,
+)
 from barnabas.registry.model.config import (
     READONLY_OVERRIDE,
     READWRITE,
@@ -20,6 +25,7 @@ from barnabas.registry.model.entries import (
 )
 from barnabas.registry.model.names import DEFAULT_CONTEXT, SubjectName, context_of, parse_subject
 from barnabas.registry.model.records import (
+    ASSOC,
     CLEAR_SUBJECT,
     CONFIG,
     CONTEXT,
@@ -41,6 +47,7 @@ class RegistryImage:
 
     def __init__(self) -> None:
         self.schemas = SchemaIndex()
+        self.associations = AssociationIndex()
         self.writer: str | None = None
         """The URL of the instance that writes, as far as the log says."""
         self._configs: dict[str | None, JsonObject] = {}
@@ -72,6 +79,11 @@ class RegistryImage:
         elif kind == CONTEXT:
             context = text(key, "context")
             _set(self._contexts, context, None if value is None else True)
+        elif kind == ASSOC:
+            if value is None:
+                self.associations.remove(association_key(key))
+            else:
+                self.associations.put(association_from(value))
         elif kind == NOOP:
             self._apply_noop(value or {})
 

@@ -6,6 +6,7 @@
     {"keytype":"DELETE_SUBJECT","subject":S,"magic":0}         {"subject","version"}: up to which
     {"keytype":"CLEAR_SUBJECT","subject":S,"magic":0}          {"subject"}
     {"keytype":"CONTEXT","tenant":T,"context":C,"magic":0}     {"tenant","context"}
+    {"keytype":"ASSOC","tenant":T,"resourceName":R,…}          an association
     {"keytype":"NOOP","magic":0}                               {"writer","maxIds"} here
 
 A record without a value deletes. Compaction compares keys as bytes, so the order of the fields is
@@ -18,6 +19,7 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from barnabas.registry.model.associations import Association, AssociationKey, association_json
 from barnabas.registry.model.contents import Json, JsonObject
 from barnabas.registry.model.entries import SchemaVersion, content_json
 
@@ -27,6 +29,7 @@ MODE = "MODE"
 DELETE_SUBJECT = "DELETE_SUBJECT"
 CLEAR_SUBJECT = "CLEAR_SUBJECT"
 CONTEXT = "CONTEXT"
+ASSOC = "ASSOC"
 NOOP = "NOOP"
 _TENANT = "default"
 
@@ -78,6 +81,23 @@ def context_record(context: str, *, exists: bool = True) -> LogRecord:
     key: dict[str, Json] = {"keytype": CONTEXT, "tenant": _TENANT, "context": context, "magic": 0}
     value: dict[str, Json] = {"tenant": _TENANT, "context": context}
     return LogRecord(encoded(key), encoded(value) if exists else None)
+
+
+def association_record(key: AssociationKey, entry: Association | None) -> LogRecord:
+    """An association as it is from now on; None removes it."""
+    named: dict[str, Json] = {
+        "keytype": ASSOC,
+        "tenant": _TENANT,
+        "resourceName": key.resource_name,
+        "resourceNamespace": key.resource_namespace,
+        "resourceType": key.resource_type,
+        "associationType": key.association_type,
+        "subject": key.subject,
+        "magic": 0,
+    }
+    if entry is None:
+        return LogRecord(encoded(named), None)
+    return LogRecord(encoded(named), encoded({**association_json(entry), "tenant": _TENANT}))
 
 
 def writer_record(url: str | None, max_ids: Mapping[str, int]) -> LogRecord:

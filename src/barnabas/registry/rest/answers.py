@@ -32,6 +32,8 @@ def refusal(error: RegistryRefusal) -> Response:
     found = answer({"error_code": error.code, "message": str(error)}, status)
     if status is HTTPStatus.UNAUTHORIZED:
         return replace(found, headers={**found.headers, "WWW-Authenticate": _CHALLENGE})
+    if error.retry_after_s is not None:
+        return replace(found, headers={**found.headers, "Retry-After": str(error.retry_after_s)})
     return found
 
 

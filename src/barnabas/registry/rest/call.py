@@ -18,6 +18,7 @@ from barnabas.web.messages import HttpError, Request
 from barnabas.wire.acl_codes import AclOperation
 
 _EVERY_FIELD = "confluent-accept-unknown-properties"
+_CLIENT_VERSION = "confluent-client-version"
 _CONTEXTS = "contexts"
 
 
@@ -33,8 +34,13 @@ class Call:
 
     @property
     def accepts_every_field(self) -> bool:
-        """Whether the client says that it ignores fields that it does not know."""
-        return self.request.headers.get(_EVERY_FIELD, "").lower() == "true"
+        """Whether the client says that it ignores fields that it does not know.
+
+        confluent-kafka for Python does, and only says so where it sends a body.
+        """
+        headers = self.request.headers
+        is_python = headers.get(_CLIENT_VERSION, "").startswith("python/")
+        return is_python or headers.get(_EVERY_FIELD, "").lower() == "true"
 
     def subject(self, index: int = 1) -> str:
         """A part of the path that names a subject."""

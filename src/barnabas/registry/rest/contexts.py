@@ -11,8 +11,10 @@ from barnabas.web.messages import Response
 
 
 async def list_contexts(instance: RegistryInstance, call: Call) -> Response:
-    """GET /contexts."""
-    return answer(page(instance.image.contexts, *call.page))
+    """GET /contexts, all or those with a prefix."""
+    prefix = call.text("contextPrefix")
+    found = [each for each in instance.image.contexts if each.startswith(prefix)]
+    return answer(page(found, *call.page))
 
 
 async def delete(instance: RegistryInstance, call: Call) -> Response:

@@ -1,7 +1,7 @@
 """What the functions of the API work with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from barnabas.registry.log import RegistryLog
@@ -12,6 +12,7 @@ from barnabas.registry.model.image import RegistryImage
 from barnabas.registry.model.lookups import absolute, resolver, subject_of_alias
 from barnabas.registry.model.registration import RegistryChange
 from barnabas.registry.rest.call import Call
+from barnabas.registry.rest.request_counts import RequestCounts
 from barnabas.registry.settings import RegistrySettings
 from barnabas.registry.writer import RegistryWriter, WriterLostError
 
@@ -26,6 +27,7 @@ class RegistryInstance:
     log: RegistryLog
     writer: RegistryWriter
     checks: SchemaChecks
+    requests: RequestCounts = field(default_factory=RequestCounts)
 
     @property
     def image(self) -> RegistryImage:

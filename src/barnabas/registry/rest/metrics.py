@@ -26,4 +26,5 @@ async def metrics(instance: RegistryInstance, _call: Call) -> Response:
     samples.add(_OFFSET, instance.log.next_offset)
     samples.add(_CHANGES, instance.writer.written)
     samples.add(_TAKEOVERS, instance.writer.takeovers)
+    instance.requests.add_to(samples)
     return Response(body=b"".join(samples.encoded()), headers={"Content-Type": CONTENT_TYPE})

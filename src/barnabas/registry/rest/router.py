@@ -18,9 +18,11 @@ from barnabas.registry.model.errors import RegistryRefusal, no_writer, store_fai
 from barnabas.registry.model.names import SubjectName, context_name
 from barnabas.registry.rest.answers import error_answer, refusal
 from barnabas.registry.rest.call import Call, parse_call
+from barnabas.registry.rest.caller_quota import CallerQuota
 from barnabas.registry.rest.instance import RegistryInstance
 from barnabas.registry.rest.routes import RegistryRoute, find_route
 from barnabas.registry.writer import WriterLostError
+from barnabas.security.address import canonical_address
 from barnabas.web.known_instances import is_known
 from barnabas.web.messages import Request, Response
 
@@ -30,6 +32,7 @@ _PATIENCE_S = 15.0
 _PAUSE_S = 0.02
 _CATCH_UP_S = 1.0
 _NOT_FOUND = range(40400, 40500)
+_SHOWN = 200
 _MISDIRECTED = HTTPStatus.MISDIRECTED_REQUEST
 
 
@@ -40,22 +43,37 @@ class RegistryRouter:
         """`access` is for callers who have to sign in."""
         self._instance = instance
         self._access = access
+        per_second = instance.settings.requests_per_second
+        self._quota = None if per_second is None else CallerQuota(per_second)
 
     async def __call__(self, request: Request) -> Response:
         call = parse_call(request)
         route = find_route(call)
+        began = monotonic()
+        found = await self._refusing(route, call)
+        taken_s = monotonic() - began
+        self._instance.requests.add(route.method, route.path, int(found.status), taken_s)
+        return found
+
+    async def _refusing(self, route: RegistryRoute, call: Call) -> Response:
+        """The answer, or the refusal."""
+        request = call.request
         try:
             if self._access is not None and not route.is_open:
                 call = replace(call, caller=await self._access.caller(request))
-                if route.operation is not None:
-                    call.check(route.operation, _subject(self._instance, call))
+            # Anyone can say that a request is forwarded: users who sign in are counted anyway.
+            is_counted = call.caller is not None or FORWARDED not in request.headers
+            if self._quota is not None and not route.is_open and is_counted:
+                self._quota.take(_name(call), monotonic())
+            if call.caller is not None and route.operation is not None:
+                call.check(route.operation, _subject(self._instance, call))
             found = await self._answer(route, call)
         except RegistryRefusal as error:
             return refusal(error)
         except BarnabasError as error:
             return refusal(store_failed(str(error)))
         if route.changes and found.status < HTTPStatus.MULTIPLE_CHOICES:
-            _log_change(call)
+            _log_change(call, found)
         return found
 
     async def _answer(self, route: RegistryRoute, call: Call) -> Response:
@@ -140,8 +158,18 @@ def _subject(instance: RegistryInstance, call: Call) -> str:
             return call.scope or ""
 
 
-def _log_change(call: Call) -> None:
+def _name(call: Call) -> str:
+    """Whose quota counts."""
+    if call.caller is not None:
+        return f"user {call.caller.user}"
+    return canonical_address(call.request.peer)
+
+
+def _log_change(call: Call, found: Response) -> None:
+    """With the answer: the id of a schema, the versions that were deleted, or the setting."""
     user = "anonymous" if call.caller is None else call.caller.user
-    request = call.request
+    request, body = call.request, b"".join(found.parts).decode()
     forwarded = ", forwarded" if FORWARDED in request.headers else ""  # as its sender says
-    _audit.info("%s at %s%s: %s %s", user, request.peer, forwarded, request.method, request.target)
+    where = f"{request.peer}{forwarded}"
+    shown = body if len(body) <= _SHOWN else f"{body[:_SHOWN]}…"
+    _audit.info("%s at %s: %s %s: %s", user, where, request.method, request.target, shown)

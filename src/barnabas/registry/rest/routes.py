@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from barnabas.registry.rest import (
     about,
+    associations,
     compatibility,
     config,
     contexts,
@@ -33,11 +34,13 @@ class RegistryRoute(NamedTuple):
     """What callers need on the subject in the path. Without it, they see what they may read."""
     is_open: bool = False
     """Whether nobody has to sign in."""
+    changes_several: bool = False
+    """Whether it changes what belongs to subjects that are not in the path."""
 
     @property
     def changes(self) -> bool:
         """Whether something is another afterwards."""
-        return self.operation in (_WRITE, _DELETE, _ALTER)
+        return self.changes_several or self.operation in (_WRITE, _DELETE, _ALTER)
 
 
 _COMPATIBILITY = "compatibility/subjects/*/versions"
@@ -86,6 +89,12 @@ ROUTES = (
     RegistryRoute("GET", "ids", copies.get_largest_id),
     RegistryRoute("PUT", "ids", copies.put_largest_id, _ALTER),
     RegistryRoute("GET", "settings", copies.list_settings),
+    RegistryRoute("GET", "associations/subjects/*", associations.of_subject),
+    RegistryRoute("GET", "associations/resources/*/*", associations.of_name),
+    RegistryRoute("GET", "associations/resources/*", associations.of_resource),
+    RegistryRoute("POST", "associations", associations.create, changes_several=True),
+    RegistryRoute("PUT", "associations/resources/*", associations.update, changes_several=True),
+    RegistryRoute("DELETE", "associations/resources/*", associations.delete, changes_several=True),
     RegistryRoute("GET", "contexts", contexts.list_contexts),
     RegistryRoute("DELETE", "contexts/*", contexts.delete, _DELETE),
 )

@@ -1,5 +1,6 @@
 """`/subjects`: versions of subjects."""
 
+from barnabas.registry.model.contents import JsonObject
 from barnabas.registry.model.deletion import delete_subject, delete_version
 from barnabas.registry.model.entries import MalformedEntryError, content_from, content_json, integer
 from barnabas.registry.model.errors import invalid_schema
@@ -112,10 +113,16 @@ async def get_by_metadata(instance: RegistryInstance, call: Call) -> Response:
 
 def wanted_schema(instance: RegistryInstance, call: Call, index: int = 1) -> WantedSchema:
     """The schema in a request. Raises `RegistryRefusal`."""
-    body = call.body()
+    return schema_of(
+        call, instance.subject(call, index), call.body(), normalize=call.flag("normalize")
+    )
+
+
+def schema_of(call: Call, subject: str, body: JsonObject, *, normalize: bool) -> WantedSchema:
+    """A schema of JSON. Raises `RegistryRefusal`."""
     try:
         schema_id = integer(body, "id", -1)
-        content, subject = content_from(body), instance.subject(call, index)
+        content = content_from(body)
         for each in content.references:
             call.check(AclOperation.READ, beside(subject, each.subject))
         return WantedSchema(
@@ -123,7 +130,7 @@ def wanted_schema(instance: RegistryInstance, call: Call, index: int = 1) -> Wan
             content,
             schema_id if schema_id >= 0 else None,
             integer(body, "version", 0),
-            call.flag("normalize"),
+            normalize,
             call.may_skip_ids(subject),
         )
     except MalformedEntryError as error:

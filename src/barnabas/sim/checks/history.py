@@ -55,6 +55,8 @@ class History:
         self.renumbered: set[str] = set()
         """Groups whose generations may begin at 1 again: an empty group of one protocol is replaced
         when a member of the other one joins."""
+        self.are_groups_deleted = False
+        """Whether any group may begin at 1 again: an empty one without offsets is soon deleted."""
         self._generations: dict[tuple[str, int, Place], str] = {}
         self.reads = 0
         self.on_acknowledge: Callable[[Place, int], None] = lambda _place, _offset: None
@@ -145,7 +147,7 @@ class History:
 
     def assigned(self, group: str, generation: int, member: str, places: list[Place]) -> None:
         """A member learned what is its own in a generation."""
-        if group in self.renumbered:
+        if group in self.renumbered or self.are_groups_deleted:
             return
         for place in places:
             owner = self._generations.setdefault((group, generation, place), member)

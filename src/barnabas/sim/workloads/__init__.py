@@ -19,6 +19,8 @@ deletion_workload        a topic whose oldest records are deleted meanwhile
 changing_topic           a topic that an operator changes while it is used
 topic_operator           changes settings, partitions and replication of topics
 voter_operator           removes and adds voters
+registry_workload        instances of the schema registry, which give ids
+expiry_workload          groups whose committed offsets expire, and others that are quiet
 reused_name              a topic that is deleted and created again meanwhile
 pinned_reader            a consumer on one side of a long cut
 consumer, producer       plain clients of given partitions

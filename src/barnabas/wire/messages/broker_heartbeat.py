@@ -11,6 +11,7 @@ from barnabas.wire.primitives import Reader, UnsupportedFieldError, Writer
 
 _RUN_IHOOO = Run(">ih???")
 _RUN_IQQOO = Run(">iqq??")
+_RUN_Q = Run(">q")
 
 
 class BrokerHeartbeatResponse(Response):
@@ -25,6 +26,7 @@ class BrokerHeartbeatResponse(Response):
         "is_caught_up",
         "is_fenced",
         "should_shut_down",
+        "slowest_clock_ms",
     )
 
     def __init__(
@@ -34,18 +36,34 @@ class BrokerHeartbeatResponse(Response):
         is_caught_up: bool = False,
         is_fenced: bool = True,
         should_shut_down: bool = False,
+        slowest_clock_ms: int = -1,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
         self.is_caught_up = is_caught_up
         self.is_fenced = is_fenced
         self.should_shut_down = should_shut_down
+        self.slowest_clock_ms = slowest_clock_ms
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
         throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down = r.run(_RUN_IHOOO)
-        r.skip_tags()
-        return cls(throttle_time_ms, error_code, is_caught_up, is_fenced, should_shut_down)
+        slowest_clock_ms: int = -1
+        for _ in range(r.uvarint()):
+            tag, stop = r.tag()
+            if tag == 10000:
+                (slowest_clock_ms,) = r.run(_RUN_Q)
+                r.end_tag(stop)
+            else:
+                r.position = stop
+        return cls(
+            throttle_time_ms,
+            error_code,
+            is_caught_up,
+            is_fenced,
+            should_shut_down,
+            slowest_clock_ms,
+        )
 
     def encode(self, w: Writer, version: int) -> None:
         w.buffer += _RUN_IHOOO.pack(
@@ -57,7 +75,12 @@ class BrokerHeartbeatResponse(Response):
         )
         if self.error_code:
             w.errors.append(self.error_code)
-        w.buffer.append(0)
+        tagged: list[tuple[int, Writer]] = []
+        if self.slowest_clock_ms != -1:
+            field_10000 = Writer()
+            field_10000.buffer += _RUN_Q.pack(self.slowest_clock_ms)
+            tagged.append((10000, field_10000))
+        w.tagged(tagged)
 
 
 class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
@@ -74,6 +97,7 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
         "want_fence",
         "want_shut_down",
         "offline_log_dirs",
+        "clock_ms",
     )
 
     def __init__(
@@ -84,6 +108,7 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
         want_fence: bool = False,
         want_shut_down: bool = False,
         offline_log_dirs: list[bytes] = EMPTY,
+        clock_ms: int = -1,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
@@ -91,6 +116,7 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
         self.want_fence = want_fence
         self.want_shut_down = want_shut_down
         self.offline_log_dirs = [] if offline_log_dirs is EMPTY else offline_log_dirs
+        self.clock_ms = clock_ms
 
     @classmethod
     def decode(cls, r: Reader, version: int) -> Self:
@@ -98,10 +124,14 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
             _RUN_IQQOO
         )
         offline_log_dirs: list[bytes] = []
+        clock_ms: int = -1
         for _ in range(r.uvarint()):
             tag, stop = r.tag()
             if tag == 0 and version >= 1:
                 offline_log_dirs = [bytes(r.take(16)) for _ in range(r.compact_array())]
+                r.end_tag(stop)
+            elif tag == 10000:
+                (clock_ms,) = r.run(_RUN_Q)
                 r.end_tag(stop)
             else:
                 r.position = stop
@@ -112,6 +142,7 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
             want_fence,
             want_shut_down,
             offline_log_dirs,
+            clock_ms,
         )
 
     def encode(self, w: Writer, version: int) -> None:
@@ -130,4 +161,8 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
             tagged.append((0, field_0))
         elif self.offline_log_dirs:
             raise UnsupportedFieldError("BrokerHeartbeatRequest", "offline_log_dirs", version)
+        if self.clock_ms != -1:
+            field_10000 = Writer()
+            field_10000.buffer += _RUN_Q.pack(self.clock_ms)
+            tagged.append((10000, field_10000))
         w.tagged(tagged)

@@ -1,6 +1,5 @@
 """BrokerHeartbeat: unfences brokers, keeps their sessions, and lets them shut down."""
 
-from barnabas.controller.broker_sessions import BrokerSession, BrokerSessions
 from barnabas.controller.draft import Draft
 from barnabas.controller.liveness import (
     begin_shutdown,
@@ -9,6 +8,7 @@ from barnabas.controller.liveness import (
     unfence,
 )
 from barnabas.controller.registrations import epoch_error
+from barnabas.controller.sessions.broker_sessions import BrokerSession, BrokerSessions
 from barnabas.metadata.image import BrokerImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.messages.broker_heartbeat import (
