@@ -52,10 +52,10 @@ console-test: $(STAMP) ## Test the console's pages in a Chromium (Debian: apt in
 	$(BIN)/pytest tests/console
 
 sim: $(STAMP) ## Simulate a cluster: SEED=17 describes one run, SEEDS=0-299 checks many
-	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
+	$(BIN)/python -m barnabas.sim $(if $(SEED),--seed $(SEED) $(if $(SPLITS),--splits $(SPLITS)),--seeds $(or $(SEEDS),0-299)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
 
-soak: $(STAMP) ## Simulate clusters for MINUTES=10 on all cores, until a check fails; adds to the ledger
-	$(BIN)/python -m barnabas.sim --minutes $(or $(MINUTES),10) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
+soak: $(STAMP) ## Simulate clusters for MINUTES=10 on all cores, until a check fails; adds to the ledger; FUTURES=2 tries more of each
+	$(BIN)/python -m barnabas.sim --minutes $(or $(MINUTES),10) $(if $(FUTURES),--futures $(FUTURES)) $(if $(EMPHASIS),--emphasis $(EMPHASIS))
 
 fuzz: $(STAMP) ## Send many more hostile frames than make test (about five minutes)
 	BARNABAS_FUZZ_EXAMPLES=20000 $(BIN)/pytest --timeout 1800 tests/fuzz

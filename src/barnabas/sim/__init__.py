@@ -4,8 +4,10 @@ __main__     `python -m barnabas.sim`: one seed with a trace, or many
 ledger       what soaks have run, by commit
 states       the states that a soak has to reach
 shrink       the smallest run that fails like a failing one
+splits       other futures of a run, from where it gets interesting
 forks        many runs, in forked processes
 run          one run: start a cluster, use it, make faults, let it recover, check
+partial_recovery  whether a majority makes progress before the others are back
 faults/      what goes wrong, and when
 workloads/   the clients of a run: producers, consumers, groups, transactions
 cluster      machines, the network between them, the checks, the clients

@@ -3,6 +3,8 @@
     --seed 17              run seed 17 and print what happened
     --seeds 0-299,1001     run these, on all cores, and print the first that fails
     --minutes 10           run seeds from a random one on for so long, and add them to the ledger
+    --futures 2            with --seeds or --minutes: so many futures from each split point
+    --splits 3:2           with --seed: take future 2 at the third split point
     shrink --seed 17       reduce a failing seed to fewer faults and clients
     history                show the ledger: what was simulated, by commit
 
@@ -29,8 +31,9 @@ from barnabas.sim.forks import Failure, forked
 from barnabas.sim.ledger import Entry, append, current_commit, default_path, history, read
 from barnabas.sim.profile import CHOICES
 from barnabas.sim.reduction import PARTS, Reduction
-from barnabas.sim.run import Outcome, run_seed
+from barnabas.sim.run import play, prepare
 from barnabas.sim.shrink import report, shrink
+from barnabas.sim.splits import MOST_POINTS, Future, Splits, explore, follow, parsed, written
 from barnabas.sim.states import EXPECTED, not_reached
 
 _HASH_SEED = "0"
@@ -47,19 +50,40 @@ class _Tally:
     """What has come of the seeds so far."""
 
     emphasis: str | None
+    futures_each: int = 0
+    """How many futures are tried from each split point."""
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     began_s: float = field(default_factory=time.monotonic)
     began_cpu_s: float = field(default_factory=_cpu_s)
     seeds: int = 0
+    futures: int = 0
     virtual_ms: int = 0
     reached: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    failing: int | None = None
+    failing: tuple[int, Splits] | None = None
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, results: list[Future]) -> Future | None:
+        """A seed and its futures; one that has failed. What they share counts once."""
+        reached: set[str] = set()
+        for future in results:
+            if isinstance(future.result, Failure):
+                return future
+            self.virtual_ms += future.result.virtual_ms - future.shared_ms
+            reached.update(future.result.reached)
         self.seeds += 1
-        self.virtual_ms += outcome.virtual_ms
-        self.reached.update(outcome.reached.keys())
+        self.futures += len(results) - 1
+        self.reached.update(reached)
+        return None
+
+    def fail(self, seed: int, failed: Future) -> None:
+        splits, failure, _ = failed
+        chosen = f"SEED={seed}"
+        chosen += f" EMPHASIS={self.emphasis}" if self.emphasis else ""
+        chosen += f" SPLITS={written(splits)}" if splits else ""
+        print(f"seed {seed} fails: {failure}\n")
+        print(f"  make sim {chosen}\n\nshows it again")
+        self.failures.append(f"{chosen}: {failure}")
+        self.failing = (seed, splits)
 
     @property
     def elapsed_s(self) -> float:
@@ -83,37 +107,44 @@ class _Tally:
             round(self.cpu_s, 1),
             self.failures,
             dict(sorted(self.reached.items())),
+            self.futures,
         )
 
 
-def _run_many(seeds: Iterator[int], emphasis: str | None, jobs: int) -> _Tally:
+def _run_many(seeds: Iterator[int], emphasis: str | None, jobs: int, futures: int) -> _Tally:
     """Run seeds until one fails."""
-    tally = _Tally(emphasis)
-    for seed, outcome in forked(partial(run_seed, emphasis=emphasis), seeds, jobs):
-        if isinstance(outcome, Failure):
-            chosen = f" EMPHASIS={emphasis}" if emphasis else ""
-            print(f"seed {seed} fails: {outcome}\n")
-            print(f"  make sim SEED={seed}{chosen}\n\nshows it again")
-            tally.failures.append(f"SEED={seed}{chosen}: {outcome}")
-            tally.failing = seed
+    tally = _Tally(emphasis, futures)
+    work = partial(explore, futures=futures, emphasis=emphasis)
+    for seed, results in forked(work, seeds, jobs):
+        if isinstance(results, Failure):
+            tally.fail(seed, Future((), results))
             return tally
-        tally.add(outcome)
+        failed = tally.add(results)
+        if failed is not None:
+            tally.fail(seed, failed)
+            return tally
         if tally.seeds % 100 == 0:
             print(f"{tally.seeds} seeds, {tally.elapsed_s:.0f} s", flush=True)
     print(f"{tally.seeds} seeds, no violation, {tally.elapsed_s:.0f} s")
-    pace = tally.simulated_s / max(tally.cpu_s, 0.001)
+    if futures:
+        print(f"{tally.futures} futures from {MOST_POINTS} split points of each at most")
+    cpu_s = max(tally.cpu_s, 0.001)
+    runs = tally.seeds + tally.futures
+    pace = tally.simulated_s / cpu_s
     print(f"{tally.simulated_s:.0f} s were simulated, {pace:.1f} per CPU second")
+    print(f"{60 * runs / cpu_s:.1f} runs per CPU minute")
     return tally
 
 
-def _soak(minutes: float, emphasis: str | None, jobs: int, ledger: Path) -> int:
+def _soak(minutes: float, emphasis: str | None, jobs: int, ledger: Path, futures: int) -> int:
     """New seeds, which count: they go into the ledger, and have to reach what matters."""
-    tally = _run_many(_for_some_time(minutes), emphasis, jobs)
+    tally = _run_many(_for_some_time(minutes), emphasis, jobs, futures)
     append(ledger, tally.entry())
     print(f"added to {ledger}; python -m barnabas.sim history shows it")
     if tally.failing is not None:
         print("\nreducing it; this may take some minutes\n", flush=True)
-        _shrink(tally.failing, emphasis)
+        seed, splits = tally.failing
+        _shrink(seed, emphasis, splits)
         return 1
     missing = [] if emphasis else not_reached(tally.reached, tally.seeds)
     for state in missing:
@@ -148,18 +179,28 @@ def _parse_parts(text: str) -> frozenset[str]:
     return parts
 
 
-def _shrink(seed: int, emphasis: str | None) -> int:
-    shrinker = shrink(seed, emphasis)
+def _parse_splits(text: str) -> Splits:
+    try:
+        return parsed(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("expected POINT:FUTURE,..., such as 3:2") from None
+
+
+def _shrink(seed: int, emphasis: str | None, splits: Splits) -> int:
+    shrinker = shrink(seed, emphasis, splits=splits)
     if shrinker is None:
         print(f"seed {seed} does not fail")
         return 1
-    print(report(seed, emphasis, shrinker))
+    print(report(seed, emphasis, shrinker, splits))
     return 0
 
 
-def _run_one(seed: int, emphasis: str | None, reduction: Reduction) -> int:
+def _run_one(seed: int, emphasis: str | None, reduction: Reduction, splits: Splits) -> int:
+    run = prepare(seed, emphasis, print, reduction)
+    follow(run, splits)
     try:
-        print(run_seed(seed, emphasis=emphasis, say=print, reduction=reduction))
+        play(run)
+        print(run.outcome())
     except AssertionError as error:
         print(f"\n{type(error).__name__}: {error}")
         if error.__cause__ is not None:
@@ -197,6 +238,18 @@ def main() -> int:
         help=f"With --seed: leave out any of {', '.join(PARTS)}",
     )
     parser.add_argument("--faulty-ms", type=int, help="With --seed: how long faults are made")
+    parser.add_argument(
+        "--futures",
+        type=int,
+        default=0,
+        help="With --seeds or --minutes: futures to try from each split point (default: 0)",
+    )
+    parser.add_argument(
+        "--splits",
+        type=_parse_splits,
+        default=(),
+        help="With --seed: the futures to take, such as 3:2 for the second at the third point",
+    )
     arguments = parser.parse_args()
     if arguments.command == "history":
         print(history(read(arguments.ledger), EXPECTED))
@@ -208,16 +261,23 @@ def main() -> int:
     if arguments.command == "shrink":
         if arguments.seed is None:
             parser.error("shrink needs --seed")
-        return _shrink(arguments.seed, arguments.emphasis)
+        return _shrink(arguments.seed, arguments.emphasis, arguments.splits)
     if arguments.seed is not None:
         reduction = Reduction(arguments.faults, arguments.without, arguments.faulty_ms)
-        return _run_one(arguments.seed, arguments.emphasis, reduction)
+        return _run_one(arguments.seed, arguments.emphasis, reduction, arguments.splits)
     if arguments.seeds is not None:
         seeds = iter(_parse_seeds(arguments.seeds))
-        return 1 if _run_many(seeds, arguments.emphasis, arguments.jobs).failures else 0
+        tally = _run_many(seeds, arguments.emphasis, arguments.jobs, arguments.futures)
+        return 1 if tally.failures else 0
     if arguments.minutes is None:
         parser.error("one of --seed, --seeds, --minutes and history is required")
-    return _soak(arguments.minutes, arguments.emphasis, arguments.jobs, arguments.ledger)
+    return _soak(
+        arguments.minutes,
+        arguments.emphasis,
+        arguments.jobs,
+        arguments.ledger,
+        arguments.futures,
+    )
 
 
 if __name__ == "__main__":

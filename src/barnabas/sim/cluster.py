@@ -92,6 +92,8 @@ class Cluster:
         self.clients: list[Client] = []
         self.changes_voters = False
         """Whether voters are added and removed meanwhile."""
+        self.has_lost_votes = False
+        """Whether a node came back without its votes: it is a voter again once it was added."""
 
     def client(self, name: str) -> Client:
         hosts = [machine.host for machine in self.machines.values()]
@@ -141,6 +143,19 @@ class Cluster:
             return False
         voters = {key.node_id for key in next(iter(sets))}
         return node_id in voters and len(voters) >= 3
+
+    def has_all_votes(self) -> bool:
+        """Whether every configured voter runs, with the directory by which the others know it.
+
+        One whose disk was lost is removed first, and added a little later.
+        """
+        nodes = list(self.nodes())
+        newest = max(nodes, key=lambda node: node.quorum.end_offset, default=None)
+        if newest is None:
+            return False
+        voters = newest.quorum.voters.keys
+        running = {node.quorum.me for node in nodes}
+        return running.issuperset(voters) and len(voters) >= self.profile.voters
 
     def is_whole(self) -> bool:
         """Every node is in service, and every partition has all of its replicas in sync.

@@ -121,12 +121,13 @@ def _run(work: Callable[[int], ResultT], seeds: list[int], pipe: int) -> None:
             except Exception as error:  # noqa: BLE001 - the parent tells of it, with the seed
                 result = Failure(type(error).__name__, str(error))
             data = pickle.dumps(result)
-            _write(pipe, len(data).to_bytes(_LENGTH_BYTES) + data)
+            write(pipe, len(data).to_bytes(_LENGTH_BYTES) + data)
         code = 0
     finally:
         os._exit(code)
 
 
-def _write(pipe: int, data: bytes) -> None:
+def write(pipe: int, data: bytes) -> None:
+    """All of it, however little of it the pipe takes at once."""
     while data:
         data = data[os.write(pipe, data) :]

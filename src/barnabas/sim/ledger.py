@@ -30,7 +30,9 @@ class Entry:
     failures: list[str] = field(default_factory=list)
     """The seeds that failed, each with its error."""
     reached: dict[str, int] = field(default_factory=dict)
-    """The number of seeds that reached each state."""
+    """The number of seeds that reached each state, themselves or in another future."""
+    futures: int = 0
+    """Other futures of these seeds."""
 
 
 def default_path() -> Path:
@@ -77,7 +79,11 @@ def history(entries: Iterable[Entry], expected: Iterable[str]) -> str:
     if not by_commit:
         return "no soak is on record; make soak adds one"
     expected = list(expected)
-    lines = [_row("commit", "last soak", "seeds", "hours", "s per CPU s", "states", "failures")]
+    lines = [
+        _row(
+            "commit", "last soak", "seeds", "futures", "hours", "s per CPU s", "states", "failures"
+        )
+    ]
     failures: list[str] = []
     for commit, own in by_commit.items():
         seeds = sum(each.seeds for each in own)
@@ -92,6 +98,7 @@ def history(entries: Iterable[Entry], expected: Iterable[str]) -> str:
                 _short(commit),
                 max(each.began for each in own)[:16].replace("T", " "),
                 f"{seeds:,}",
+                f"{sum(each.futures for each in own):,}",
                 f"{simulated_s / 3600:.1f}",
                 f"{simulated_s / max(cpu_s, 0.001):.1f}",
                 f"{found}/{len(expected)}",
@@ -118,7 +125,7 @@ def _short(commit: str) -> str:
 
 
 def _row(*columns: str) -> str:
-    widths = (12, 17, 9, 9, 13, 8, 10)
+    widths = (12, 17, 9, 9, 9, 13, 8, 10)
     first, *rest = (
         f"{text:<{width}}" if index < 2 else f"{text:>{width}}"
         for index, (text, width) in enumerate(zip(columns, widths, strict=True))

@@ -24,6 +24,7 @@ PARTS = (
     "long cuts",
     "mixed releases",
     "metadata snapshots",
+    "partial recovery",
     "services",
     "members",
     "committers",

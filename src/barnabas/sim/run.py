@@ -11,6 +11,7 @@ from barnabas.sim.cluster import Cluster, overheard
 from barnabas.sim.faults.faults import Faults
 from barnabas.sim.faults.long_cuts import LongCuts
 from barnabas.sim.faults.releases import Releases
+from barnabas.sim.partial_recovery import PartialRecovery
 from barnabas.sim.process.simulator import Simulator, Stuck
 from barnabas.sim.profile import Profile, draw_profile
 from barnabas.sim.reduction import Reduction
@@ -70,6 +71,8 @@ _LONG_CUTS = 0.1
 """The share in which a cut lasts longer than sessions, leases and timeouts."""
 _MIXED_RELEASES = 0.15
 """The share in which nodes of an older release are upgraded while it runs."""
+_PARTIAL_RECOVERIES = 0.15
+"""The share in which a majority has to make progress before the others are there again."""
 _METADATA_SNAPSHOTS = 0.2
 """The share in which metadata is stored in snapshots, and removed from the log, all the time."""
 _SNAPSHOT_RECORDS = 15
@@ -77,6 +80,7 @@ _SERVICES = 0.03
 """The share in which an application runs: schedules, and a handler with state."""
 _START_US = 20_000_000
 _RECOVERY_US = 40_000_000
+_STEP_US = 50_000
 _SERVICE_US = 150_000_000
 """Its clients have the timeouts of all applications."""
 
@@ -189,6 +193,7 @@ class Run:
             client, list(self.cluster.machines), profile.replication_factor
         )
         self.faults = Faults(self.cluster, self.administrator, reduction.faults)
+        self._faults_until_us = 0
         self._releases: Releases | None = None
         if self._has("mixed releases", _MIXED_RELEASES):
             self._releases = Releases(self.cluster)
@@ -244,11 +249,18 @@ class Run:
         faulty_ms = self.profile.faulty_ms
         if self._long_cuts is not None:
             faulty_ms = max(faulty_ms, self._long_cuts.begin(self._places("t")))
-        self.simulator.run_until(self.simulator.now_us + faulty_ms * 1000)
+        self._faults_until_us = self.simulator.now_us + faulty_ms * 1000
+        while self.simulator.now_us < self._faults_until_us:
+            self.simulator.run_until(min(self._faults_until_us, self.simulator.now_us + _STEP_US))
         self.faults.end()
         if self._releases is not None:
             self._releases.end()
+        self._recover_partially()
         self._judge()
+
+    def end_faults_within(self, us: int) -> None:
+        """Call this while there are faults."""
+        self._faults_until_us = min(self._faults_until_us, self.simulator.now_us + us)
 
     def _wait(self, client: Client, within_us: int, what: str) -> None:
         self.simulator.run_until_true(lambda: client.is_done, within_us, what)
@@ -400,6 +412,12 @@ class Run:
             self._groups.append(_GROUP)
 
     # -- the end -----------------------------------------------------------------------------------
+
+    def _recover_partially(self) -> None:
+        """Not where nodes are upgraded or voters change: who makes a majority is open there."""
+        is_settled = self._releases is None and not self.cluster.changes_voters
+        if self._has("partial recovery", _PARTIAL_RECOVERIES) and is_settled:
+            PartialRecovery(self.cluster, self._places("t")).check()
 
     def _judge(self) -> None:
         for client in self.cluster.clients:

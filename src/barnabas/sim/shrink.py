@@ -15,6 +15,7 @@ from functools import partial
 from barnabas.sim.forks import Failure, forked
 from barnabas.sim.reduction import PARTS, Reduction
 from barnabas.sim.run import play, prepare
+from barnabas.sim.splits import Splits, follow, written
 
 MOST_ATTEMPTS = 300
 _SHORTEST_MS = 500
@@ -97,11 +98,17 @@ class Shrinker:
             size //= 2
 
 
-def shrink(seed: int, emphasis: str | None, most_attempts: int = MOST_ATTEMPTS) -> Shrinker | None:
-    """Make a failing seed smaller; None if it does not fail. Each attempt has its own process."""
+def shrink(
+    seed: int,
+    emphasis: str | None,
+    most_attempts: int = MOST_ATTEMPTS,
+    *,
+    splits: Splits = (),
+) -> Shrinker | None:
+    """Make a failing run smaller; None if it does not fail. Each attempt has its own process."""
 
     def attempt(reduction: Reduction) -> Trial:
-        [(_, trial)] = forked(partial(_try_seed, emphasis, reduction), iter((seed,)), 1)
+        [(_, trial)] = forked(partial(_try_seed, emphasis, reduction, splits), iter((seed,)), 1)
         return Trial(str(trial)) if isinstance(trial, Failure) else trial
 
     failing = attempt(Reduction())
@@ -112,9 +119,10 @@ def shrink(seed: int, emphasis: str | None, most_attempts: int = MOST_ATTEMPTS) 
     return shrinker
 
 
-def _try_seed(emphasis: str | None, reduction: Reduction, seed: int) -> Trial:
+def _try_seed(emphasis: str | None, reduction: Reduction, splits: Splits, seed: int) -> Trial:
     events: list[str] = []
     run = prepare(seed, emphasis, events.append, reduction)
+    follow(run, splits)
     failure = None
     try:
         play(run)
@@ -131,12 +139,14 @@ def _decisive(events: list[str]) -> list[str]:
     ]
 
 
-def report(seed: int, emphasis: str | None, shrinker: Shrinker) -> str:
+def report(seed: int, emphasis: str | None, shrinker: Shrinker, splits: Splits = ()) -> str:
     """What is left, how to repeat it, and the last events as a table."""
     trial = shrinker.trial
     command = f"python -m barnabas.sim --seed {seed}"
     if emphasis:
         command += f" --emphasis {emphasis}"
+    if splits:
+        command += f" --splits {written(splits)}"
     rows = [_row(event) for event in trial.events[-_SHOWN:]]
     parts = ", ".join(sorted(trial.parts)) or "one producer and one consumer"
     left = f"{len(trial.faults)} faults in {trial.faulty_ms / 1000:.1f} s, with {parts}"

@@ -46,6 +46,7 @@ _FREQUENT = (
     "transaction: COMPLETE_ABORT",
     "committed offset: expired",
     "partitions added",
+    "recovery: of a majority",
     "reassignment: to more replicas",
     "reassignment: to fewer replicas",
     "setting changed: min.insync.replicas",

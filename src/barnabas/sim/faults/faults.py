@@ -64,6 +64,11 @@ class Faults:
             self._later()
 
     @property
+    def are_made(self) -> bool:
+        """Between `begin` and `end`."""
+        return self._context.is_on
+
+    @property
     def made(self) -> tuple[int, ...]:
         """The numbers of the faults that were made."""
         return tuple(self._context.made)

@@ -69,6 +69,7 @@ class MachineFaults:
         if not self._context.cluster.watch.guarantee.may_lose(machine.node_id):
             return False
         self._wipes -= 1
+        self._context.cluster.has_lost_votes = True
         return True
 
     def _may_forget_votes(self, node_id: int) -> bool:

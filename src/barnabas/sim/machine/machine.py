@@ -7,6 +7,8 @@ paused, stopped and started again here; what it leaves on the disk is what the n
 import asyncio
 import socket
 from collections.abc import Callable, Mapping
+from copy import copy
+from functools import lru_cache
 from typing import cast
 
 from barnabas.broker.environment import Environment
@@ -115,9 +117,13 @@ class Machine:
         )
         self.simulator.say(f"{self.host} starts")
         stopping = self._stopping = asyncio.Event()
-        server = self.server = Server(BrokerConfig(self.properties), environment, stopping.set)
+        server = self.server = Server(self._config(), environment, stopping.set)
         # Made in its own step: a machine that dies before it would leave a coroutine unawaited.
         process.call_soon(lambda: process.create_task(self._serve(process, server, stopping)))
+
+    def _config(self) -> BrokerConfig:
+        """Of the next process. A copy is enough: a broker replaces what it changes in it."""
+        return copy(_parsed(tuple(self.properties.items())))
 
     async def _serve(self, process: ProcessLoop, server: Server, stopping: asyncio.Event) -> None:
         """What the command does around a server."""
@@ -196,6 +202,12 @@ class Machine:
         assert self.process is None
         self.simulator.say(f"{self.host} gets an empty disk")
         self.disk.wipe()
+
+
+@lru_cache(maxsize=8)
+def _parsed(properties: tuple[tuple[str, str], ...]) -> BrokerConfig:
+    """Some runs start hundreds of brokers, and parsing is a good part of a start."""
+    return BrokerConfig(dict(properties))
 
 
 def _bind(address: Address) -> list[socket.socket]:

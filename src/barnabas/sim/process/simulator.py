@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from hashlib import blake2b
 from random import Random
+from weakref import WeakKeyDictionary
 
 EVENTS_AT_ONCE = 100_000
 """More events than this at one moment mean an endless loop."""
@@ -40,10 +41,23 @@ class Simulator:
         """States that matter, and how often they were reached."""
         self.failure: BaseException | None = None
         """Set by whatever can not raise it itself: it ends the run."""
+        self.on_first: Callable[[str], None] | None = None
+        """Told of each state when it is reached for the first time."""
+        self._sources: WeakKeyDictionary[Random, str] = WeakKeyDictionary()
+        """Those in use, with their purposes."""
 
     def source(self, purpose: str) -> Random:
         """A stream of random numbers of its own."""
-        return Random(f"{self.seed}/{purpose}")  # noqa: S311 - it is to be repeatable
+        source = Random(f"{self.seed}/{purpose}")  # noqa: S311 - it is to be repeatable
+        self._sources[source] = purpose
+        return source
+
+    def branch(self, name: str) -> None:
+        """Let everything that is drawn from now on be drawn otherwise."""
+        self.seed = f"{self.seed}@{name}"
+        for source, purpose in self._sources.items():
+            source.seed(f"{self.seed}/{purpose}")
+        self.say(f"goes on as {self.seed}")
 
     def at(self, at_us: int, action: Callable[[], object]) -> None:
         if at_us <= self.now_us:
@@ -94,6 +108,8 @@ class Simulator:
         return self._say is not None
 
     def reach(self, state: str) -> None:
+        if self.on_first is not None and state not in self.reached:
+            self.on_first(state)
         self.reached[state] += 1
 
     # -- what happened -----------------------------------------------------------------------------
