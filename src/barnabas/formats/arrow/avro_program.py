@@ -37,6 +37,7 @@ from barnabas.schemas.avro.types import (
     described,
     simple_name,
 )
+from barnabas.schemas.check_time import CheckTime
 
 NO_COLUMN = -1
 _PROMOTIONS = {
@@ -310,9 +311,10 @@ def _branch_for(writer: AvroType, reader: AvroUnion) -> AvroType | None:
             or each.name == getattr(writer, "name", None)
         ):
             return each
-    return next((each for each in reader.branches if not avro_findings(each, writer)), None) or (
-        next((each for each in reader.branches if _is_like(writer, each)), None)
-    )
+    time = CheckTime()
+    return next(
+        (each for each in reader.branches if not avro_findings(each, writer, time)), None
+    ) or (next((each for each in reader.branches if _is_like(writer, each)), None))
 
 
 def _is_like(writer: AvroType, reader: AvroType) -> bool:
