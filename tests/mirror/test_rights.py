@@ -4,7 +4,7 @@ import asyncio
 import shlex
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from tests.support.sasl import ADMIN, SECURITY, SaslBroker
 from tests.support.wait import wait_until
 
 USER = ADMIN[0]
+CAROL = SECURITY | {"sasl.username": "carol", "sasl.password": "hatter"}
 COPIES = "read,write,create,alter,describe_configs,alter_configs"
 NOWHERE = ("--from", "A=localhost:1", "--to", "B=localhost:2")
 
@@ -61,6 +62,24 @@ def printed(*options: str) -> tuple[list[str], list[str]]:
     return lines[1:at], lines[at + 1 :]
 
 
+@contextmanager
+def running(mirrored: ConfiguredFlow) -> Iterator[None]:
+    run = FlowRun(mirrored)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def copy() -> None:
+        loops.append(asyncio.get_running_loop())
+        await run.run()
+
+    thread = threading.Thread(target=asyncio.run, args=[copy()])
+    thread.start()
+    try:
+        yield
+    finally:
+        loops[0].call_soon_threadsafe(run.stop)
+        thread.join()
+
+
 def test_the_commands() -> None:
     source, target = printed(*NOWHERE, "--topics", r"orders,customers.*,a\.b", "--user", "m")
     assert source == [
@@ -73,8 +92,8 @@ def test_the_commands() -> None:
     ]
     assert target == [
         f"barnabas acls add m {COPIES} --topic A. --prefixed",
-        "barnabas acls add m read --group barnabas-mirror. --prefixed",
-        "barnabas acls add m write --transactional-id 'barnabas-mirror.A->B' --prefixed",
+        "barnabas acls add m read --group 'barnabas-mirror.A->B' --prefixed",
+        "barnabas acls add m write --transactional-id 'barnabas-mirror.A->B.' --prefixed",
         "barnabas acls add m read,write,create --topic mm2-offset-syncs.A.internal",
         "barnabas acls add m read --group '*'",
         "barnabas acls add m read,write,create --topic A.checkpoints.internal",
@@ -86,6 +105,7 @@ def test_the_commands() -> None:
     assert "barnabas acls add USER read,describe_configs --topic '*'" in source
     assert "barnabas acls add USER describe --cluster" in source
     assert "barnabas acls add USER describe --group barnabas-mirror. --prefixed" in source
+    assert "barnabas acls add USER describe --group barnabas-mirror. --prefixed" in target
     assert "barnabas acls add USER alter --cluster" in target
     assert any("delete" in each and "--topic '*'" in each for each in target)
     assert "barnabas acls add USER read,write,create --topic A.heartbeats" in target
@@ -142,21 +162,53 @@ def test_with_them_a_flow_runs_and_without_one_it_does_not_start(
 
     cli.ok(*shlex.split(held_back)[1:], "--bootstrap", closed[1].bootstrap)
     assert "none is missing" in cli.run("mirror", "rights", *options, "--check").stderr.decode()
-    run = FlowRun(mirrored)
-    loops: list[asyncio.AbstractEventLoop] = []
+    with running(mirrored), barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
+        assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
 
-    async def copy() -> None:
-        loops.append(asyncio.get_running_loop())
-        await run.run()
 
-    thread = threading.Thread(target=asyncio.run, args=[copy()])
-    thread.start()
-    try:
-        with barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
-            assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
-    finally:
-        loops[0].call_soon_threadsafe(run.stop)
-        thread.join()
+def test_narrower_rules_do_for_an_expression(closed: tuple[SaslBroker, SaslBroker]) -> None:
+    """A flow copies the topic that it may see, though it may create none and sees no other flow."""
+    rules = (
+        [("READ", "TOPIC", "ordersA", False)],
+        [
+            *((operation, "TOPIC", "E.ordersA", False) for operation in ("READ", "WRITE")),
+            *(
+                (operation, "TOPIC", "mm2-offset-syncs.E.internal", False)
+                for operation in ("READ", "WRITE", "CREATE")
+            ),
+            *(
+                ("READ", "GROUP", f"barnabas-mirror.E->W{end}", False)
+                for end in ("", ".members", ".stop")
+            ),
+            ("WRITE", "TRANSACTIONAL_ID", "barnabas-mirror.E->W.", True),
+        ],
+    )
+
+    async def allow(end: ClusterEnd, some: list[tuple[str, str, str, bool]]) -> None:
+        async with end.client() as cluster:
+            for operation, kind, name, prefixed in some:
+                pattern = "PREFIXED" if prefixed else "LITERAL"
+                rule = AclBinding("User:carol", operation, kind, name, pattern_type=pattern)
+                await create_acls(cluster, [rule.acl])
+
+    for broker, name, some in zip(closed, "EW", rules, strict=True):
+        asyncio.run(allow(ClusterEnd(name, broker.bootstrap), some))
+    source, target = closed
+    with barnabas.Producer(source.bootstrap) as producer, barnabas.Admin(source.bootstrap) as admin:
+        for topic in ("ordersA", "ordersB"):
+            admin.create_topic(topic)
+            producer.send(topic, b"one")
+    with barnabas.Admin(target.bootstrap) as admin:
+        admin.create_topic("E.ordersA")
+    ends = [
+        ClusterEnd(name, broker.sasl_bootstrap, CAROL)
+        for name, broker in zip("EW", closed, strict=True)
+    ]
+    with (
+        running(ConfiguredFlow(Flow(*ends, ("orders[AB]",)))),
+        barnabas.Consumer(target.bootstrap, "E.ordersA") as consumer,
+    ):
+        assert wait_until(lambda: consumer.poll(0.5))[0].value == b"one"
 
 
 def test_rules_of_an_administrator_are_asked_for_both(
@@ -178,4 +230,5 @@ def test_rules_of_an_administrator_are_asked_for_both(
     said = done.stderr.decode()
     assert "missing in A: read on topic" not in said
     assert "missing in A, optional: describe_configs on topic *" in said
-    assert "missing in B: read on topic A.*" in said
+    assert "missing in B, optional: read on topic A.*" in said
+    assert "missing in B: read on group barnabas-mirror.A->B" in said

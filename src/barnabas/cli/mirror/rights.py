@@ -57,7 +57,8 @@ def rights(
     """Print the access rules that a flow needs in both clusters, as commands.
 
     Give it the options of `mirror run`. No broker is needed without --check, if the clusters have
-    names. Expressions become the names or prefixes that cover all that they match.
+    names. Expressions become the names or prefixes that cover all that they match; rules for fewer
+    topics do, so --check calls them optional.
     """
     from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.rights import source_rights, target_rights
