@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -46,10 +46,20 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SaslBroke
 
 @pytest.fixture
 def options(closed: tuple[SaslBroker, SaslBroker], tmp_path: Path) -> list[str]:
-    found = ["--topics", "orders"]
-    for option, name, broker in zip(("from", "to"), "AB", closed, strict=True):
-        path = tmp_path / f"{name}.properties"
-        path.write_text("".join(f"{key}={value}\n" for key, value in SECURITY.items()))
+    return options_of(closed, tmp_path, "orders")
+
+
+def options_of(
+    closed: tuple[SaslBroker, SaslBroker],
+    folder: Path,
+    topics: str,
+    names: str = "AB",
+    security: Mapping[str, str] = SECURITY,
+) -> list[str]:
+    found = ["--topics", topics]
+    for option, name, broker in zip(("from", "to"), names, closed, strict=True):
+        path = folder / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in security.items()))
         found += [f"--{option}", f"{name}={broker.sasl_bootstrap}", f"--{option}-config", str(path)]
     return found
 
@@ -166,9 +176,11 @@ def test_with_them_a_flow_runs_and_without_one_it_does_not_start(
         assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
 
 
-def test_narrower_rules_do_for_an_expression(closed: tuple[SaslBroker, SaslBroker]) -> None:
+def test_narrower_rules_do_for_an_expression(
+    closed: tuple[SaslBroker, SaslBroker], tmp_path: Path
+) -> None:
     """A flow copies the topic that it may see, though it may create none and sees no other flow."""
-    rules = (
+    rules: tuple[list[tuple[str, str, str, bool]], ...] = (
         [("READ", "TOPIC", "ordersA", False)],
         [
             *((operation, "TOPIC", "E.ordersA", False) for operation in ("READ", "WRITE")),
@@ -204,11 +216,21 @@ def test_narrower_rules_do_for_an_expression(closed: tuple[SaslBroker, SaslBroke
         ClusterEnd(name, broker.sasl_bootstrap, CAROL)
         for name, broker in zip("EW", closed, strict=True)
     ]
+    options = options_of(closed, tmp_path, "orders[AB]", "EW", CAROL)
     with (
         running(ConfiguredFlow(Flow(*ends, ("orders[AB]",)))),
         barnabas.Consumer(target.bootstrap, "E.ordersA") as consumer,
     ):
         assert wait_until(lambda: consumer.poll(0.5))[0].value == b"one"
+
+    cli = Cli("localhost:1")
+    done = cli.run("mirror", "rights", *options, "--check")
+    assert done.returncode == 0, done.stderr
+    assert "missing in E, optional: read on topic orders*" in done.stderr.decode()
+    asyncio.run(allow(ClusterEnd("E", source.bootstrap), [("DESCRIBE", "TOPIC", "ordersB", False)]))
+    done = cli.run("mirror", "rights", *options, "--check")
+    assert done.returncode == 1
+    assert "missing in E: read on topic ordersB" in done.stderr.decode()
 
 
 def test_rules_of_an_administrator_are_asked_for_both(

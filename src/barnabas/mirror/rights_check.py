@@ -28,15 +28,29 @@ async def check_rights(
     flow = mirrored.flow
     if not flow.source.security and not flow.target.security:
         return
-    listed = [name for name in await source.refresh(None) if _counts(flow, name)]
+    reads, writes = await listed_rights(flow, source, target)
     if flow.source.security:
         declared = source_rights(mirrored)
-        await _raise_denial(flow, flow.source, source, [*declared, *_reads(flow, listed)])
-        if not listed:
+        await _raise_denial(flow, flow.source, source, with_listed(declared, reads))
+        if not reads:
             await _warn_of_nothing(flow, source, declared)
     if flow.target.security:
-        written = await _written(flow, target, listed)
-        await _raise_denial(flow, flow.target, target, [*target_rights(mirrored), *written])
+        rights = with_listed(target_rights(mirrored), writes)
+        await _raise_denial(flow, flow.target, target, rights)
+
+
+async def listed_rights(
+    flow: Flow, source: ClusterClient, target: ClusterClient
+) -> tuple[list[Right], list[Right]]:
+    """Those for the topics that the clusters list: in the source, and in the target."""
+    names = [name for name in await source.refresh(None) if _counts(flow, name)]
+    return list(_reads(flow, names)), await _writes(flow, target, names)
+
+
+def with_listed(declared: Sequence[Right], listed: Iterable[Right]) -> list[Right]:
+    """What is declared, and the rights for listed topics that it does not include by name."""
+    known = {(each.operation, each.sample) for each in declared if not each.is_optional}
+    return [*declared, *(each for each in listed if (each.operation, each.sample) not in known)]
 
 
 def _counts(flow: Flow, name: str) -> bool:
@@ -49,7 +63,7 @@ def _reads(flow: Flow, names: Iterable[str]) -> Iterator[Right]:
         yield topic(AclOperation.READ, name, f"topics of flow {flow.name}")
 
 
-async def _written(flow: Flow, target: ClusterClient, names: Iterable[str]) -> Sequence[Right]:
+async def _writes(flow: Flow, target: ClusterClient, names: Iterable[str]) -> list[Right]:
     copies = [remote_topic(flow, name) for name in names]
     there = await target.refresh(copies) if copies else {}
     return [
