@@ -30,8 +30,8 @@ BROKER = (
     Mutation(
         name="transactional-ack-without-wait",
         file="broker/handlers/production.py",
-        old="        if acks == ACKS_ALL:\n",
-        new="        if acks == ACKS_ALL and not verified:\n",
+        old="        if acks == ACKS_ALL and partition.high_watermark < end:\n",
+        new="        if acks == ACKS_ALL and not verified and partition.high_watermark < end:\n",
         breaks="The first batch of a transaction is acknowledged before it is replicated.",
         areas=("broker/handlers/test_produce_in_transactions.py", "broker/replica", "sim"),
     ),

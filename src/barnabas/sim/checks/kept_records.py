@@ -16,6 +16,8 @@ class KeptRecords:
 
     def __init__(self) -> None:
         self._ends: dict[int, dict[Key, int]] = {}
+        self._learned: dict[int, int] = {}
+        """By node, how far it was seen to know the metadata."""
         self._image: MetadataImage | None = None
         """The newest; what a replica has that does not know yet of its removal does not count."""
 
@@ -47,6 +49,16 @@ class KeptRecords:
         for node_id, ends in self._ends.items():
             for key in [key for key in ends if not _is_replica(image, node_id, key)]:
                 del ends[key]
+
+    def follow(self, node_id: int, offset: int, image: MetadataImage) -> None:
+        """The node knows the metadata up to `offset`. It may have removed a replica, and be about
+        to have it again: whoever knows more has learned both at once."""
+        if self._learned.get(node_id) == offset:
+            return
+        self._learned[node_id] = offset
+        ends = self._ends.get(node_id, {})
+        for key in [key for key in ends if not _is_replica(image, node_id, key)]:
+            del ends[key]
 
     def loses(self, node_id: int) -> None:
         self._ends.pop(node_id, None)

@@ -165,6 +165,7 @@ class Watch:
                 self.reached.learn(node.image)
                 self.guarantee.kept.learn(node.image)
                 self._check_in_sync()
+            self.guarantee.kept.follow(node.node_id, node.quorum.end_offset, node.image)
             self.guarantee.hear(node, shell)
             self._check_partitions(node)
             for topic in self.deleted.topics:
