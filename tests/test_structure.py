@@ -5,6 +5,7 @@ count lowers the number with it.
 """
 
 import ast
+import gc
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -13,7 +14,11 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from statistics import median
 
+import pytest
+
 import barnabas
+
+pytestmark = pytest.mark.xdist_group("structure")  # one worker, so that all is parsed once
 
 SOURCE = Path(barnabas.__file__).parent
 ONE_FILE_PER_API = {"broker/handlers", "wire/messages"}
@@ -62,9 +67,18 @@ def modules() -> dict[str, Path]:
     return found
 
 
-@cache
 def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    return trees()[path]
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """All of them at once: the garbage collector would take more time than the parser."""
+    gc.disable()
+    try:
+        return {path: ast.parse(path.read_text()) for path in modules().values()}
+    finally:
+        gc.enable()
 
 
 def at_import(tree: ast.Module, *, for_types: bool = False) -> Iterator[ast.stmt]:

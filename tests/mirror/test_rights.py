@@ -3,8 +3,8 @@
 import asyncio
 import shlex
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from tests.support.sasl import ADMIN, SECURITY, SaslBroker
 from tests.support.wait import wait_until
 
 USER = ADMIN[0]
+CAROL = SECURITY | {"sasl.username": "carol", "sasl.password": "hatter"}
 COPIES = "read,write,create,alter,describe_configs,alter_configs"
 NOWHERE = ("--from", "A=localhost:1", "--to", "B=localhost:2")
 
@@ -45,10 +46,20 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SaslBroke
 
 @pytest.fixture
 def options(closed: tuple[SaslBroker, SaslBroker], tmp_path: Path) -> list[str]:
-    found = ["--topics", "orders"]
-    for option, name, broker in zip(("from", "to"), "AB", closed, strict=True):
-        path = tmp_path / f"{name}.properties"
-        path.write_text("".join(f"{key}={value}\n" for key, value in SECURITY.items()))
+    return options_of(closed, tmp_path, "orders")
+
+
+def options_of(
+    closed: tuple[SaslBroker, SaslBroker],
+    folder: Path,
+    topics: str,
+    names: str = "AB",
+    security: Mapping[str, str] = SECURITY,
+) -> list[str]:
+    found = ["--topics", topics]
+    for option, name, broker in zip(("from", "to"), names, closed, strict=True):
+        path = folder / f"{name}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in security.items()))
         found += [f"--{option}", f"{name}={broker.sasl_bootstrap}", f"--{option}-config", str(path)]
     return found
 
@@ -59,6 +70,24 @@ def printed(*options: str) -> tuple[list[str], list[str]]:
     at = next(number for number, line in enumerate(lines) if line.startswith("# in B, "))
     assert lines[0].startswith("# in A, ")
     return lines[1:at], lines[at + 1 :]
+
+
+@contextmanager
+def running(mirrored: ConfiguredFlow) -> Iterator[None]:
+    run = FlowRun(mirrored)
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def copy() -> None:
+        loops.append(asyncio.get_running_loop())
+        await run.run()
+
+    thread = threading.Thread(target=asyncio.run, args=[copy()])
+    thread.start()
+    try:
+        yield
+    finally:
+        loops[0].call_soon_threadsafe(run.stop)
+        thread.join()
 
 
 def test_the_commands() -> None:
@@ -73,8 +102,8 @@ def test_the_commands() -> None:
     ]
     assert target == [
         f"barnabas acls add m {COPIES} --topic A. --prefixed",
-        "barnabas acls add m read --group barnabas-mirror. --prefixed",
-        "barnabas acls add m write --transactional-id 'barnabas-mirror.A->B' --prefixed",
+        "barnabas acls add m read --group 'barnabas-mirror.A->B' --prefixed",
+        "barnabas acls add m write --transactional-id 'barnabas-mirror.A->B.' --prefixed",
         "barnabas acls add m read,write,create --topic mm2-offset-syncs.A.internal",
         "barnabas acls add m read --group '*'",
         "barnabas acls add m read,write,create --topic A.checkpoints.internal",
@@ -86,6 +115,7 @@ def test_the_commands() -> None:
     assert "barnabas acls add USER read,describe_configs --topic '*'" in source
     assert "barnabas acls add USER describe --cluster" in source
     assert "barnabas acls add USER describe --group barnabas-mirror. --prefixed" in source
+    assert "barnabas acls add USER describe --group barnabas-mirror. --prefixed" in target
     assert "barnabas acls add USER alter --cluster" in target
     assert any("delete" in each and "--topic '*'" in each for each in target)
     assert "barnabas acls add USER read,write,create --topic A.heartbeats" in target
@@ -142,21 +172,65 @@ def test_with_them_a_flow_runs_and_without_one_it_does_not_start(
 
     cli.ok(*shlex.split(held_back)[1:], "--bootstrap", closed[1].bootstrap)
     assert "none is missing" in cli.run("mirror", "rights", *options, "--check").stderr.decode()
-    run = FlowRun(mirrored)
-    loops: list[asyncio.AbstractEventLoop] = []
+    with running(mirrored), barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
+        assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
 
-    async def copy() -> None:
-        loops.append(asyncio.get_running_loop())
-        await run.run()
 
-    thread = threading.Thread(target=asyncio.run, args=[copy()])
-    thread.start()
-    try:
-        with barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
-            assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
-    finally:
-        loops[0].call_soon_threadsafe(run.stop)
-        thread.join()
+def test_narrower_rules_do_for_an_expression(
+    closed: tuple[SaslBroker, SaslBroker], tmp_path: Path
+) -> None:
+    """A flow copies the topic that it may see, though it may create none and sees no other flow."""
+    rules: tuple[list[tuple[str, str, str, bool]], ...] = (
+        [("READ", "TOPIC", "ordersA", False)],
+        [
+            *((operation, "TOPIC", "E.ordersA", False) for operation in ("READ", "WRITE")),
+            *(
+                (operation, "TOPIC", "mm2-offset-syncs.E.internal", False)
+                for operation in ("READ", "WRITE", "CREATE")
+            ),
+            *(
+                ("READ", "GROUP", f"barnabas-mirror.E->W{end}", False)
+                for end in ("", ".members", ".stop")
+            ),
+            ("WRITE", "TRANSACTIONAL_ID", "barnabas-mirror.E->W.", True),
+        ],
+    )
+
+    async def allow(end: ClusterEnd, some: list[tuple[str, str, str, bool]]) -> None:
+        async with end.client() as cluster:
+            for operation, kind, name, prefixed in some:
+                pattern = "PREFIXED" if prefixed else "LITERAL"
+                rule = AclBinding("User:carol", operation, kind, name, pattern_type=pattern)
+                await create_acls(cluster, [rule.acl])
+
+    for broker, name, some in zip(closed, "EW", rules, strict=True):
+        asyncio.run(allow(ClusterEnd(name, broker.bootstrap), some))
+    source, target = closed
+    with barnabas.Producer(source.bootstrap) as producer, barnabas.Admin(source.bootstrap) as admin:
+        for topic in ("ordersA", "ordersB"):
+            admin.create_topic(topic)
+            producer.send(topic, b"one")
+    with barnabas.Admin(target.bootstrap) as admin:
+        admin.create_topic("E.ordersA")
+    ends = [
+        ClusterEnd(name, broker.sasl_bootstrap, CAROL)
+        for name, broker in zip("EW", closed, strict=True)
+    ]
+    options = options_of(closed, tmp_path, "orders[AB]", "EW", CAROL)
+    with (
+        running(ConfiguredFlow(Flow(*ends, ("orders[AB]",)))),
+        barnabas.Consumer(target.bootstrap, "E.ordersA") as consumer,
+    ):
+        assert wait_until(lambda: consumer.poll(0.5))[0].value == b"one"
+
+    cli = Cli("localhost:1")
+    done = cli.run("mirror", "rights", *options, "--check")
+    assert done.returncode == 0, done.stderr
+    assert "missing in E, optional: read on topic orders*" in done.stderr.decode()
+    asyncio.run(allow(ClusterEnd("E", source.bootstrap), [("DESCRIBE", "TOPIC", "ordersB", False)]))
+    done = cli.run("mirror", "rights", *options, "--check")
+    assert done.returncode == 1
+    assert "missing in E: read on topic ordersB" in done.stderr.decode()
 
 
 def test_rules_of_an_administrator_are_asked_for_both(
@@ -178,4 +252,5 @@ def test_rules_of_an_administrator_are_asked_for_both(
     said = done.stderr.decode()
     assert "missing in A: read on topic" not in said
     assert "missing in A, optional: describe_configs on topic *" in said
-    assert "missing in B: read on topic A.*" in said
+    assert "missing in B, optional: read on topic A.*" in said
+    assert "missing in B: read on group barnabas-mirror.A->B" in said

@@ -12,6 +12,7 @@ named_client     a client whose errors name the cluster they are about
 names            names of topics in the target, and loops among them
 topic_plan       which topics flow, and which to create, grow, change or delete: a decision
 rights           what a flow has to be allowed in both clusters
+rights_check     refuses to start a flow without them
 topic_sync       reads both clusters, decides, and carries it out
 loop_check       refuses flows that would copy records around in a circle
 fan_in_check     refuses flows that would mix their records with those of another

@@ -133,6 +133,15 @@ class Flow:
         """The group of the target whose committed offsets are the positions in the source."""
         return f"{MIRROR_PREFIX}{self.name}"
 
+    @property
+    def members_group_id(self) -> str:
+        """The group of the target whose members are the processes of the flow."""
+        return f"{self.group_id}.members"
+
+    @property
+    def transactional_id_prefix(self) -> str:
+        return f"{self.group_id}."
+
     def transactional_id(self, partition: TopicPartition) -> str:
         """Under which a partition of the target is written: a later writer fences earlier ones."""
-        return f"{self.group_id}.{partition}"
+        return f"{self.transactional_id_prefix}{partition}"

@@ -29,7 +29,7 @@ from barnabas.mirror.flow_topics import FlowTopics
 from barnabas.mirror.groups.mirror_upkeep import MirrorUpkeep
 from barnabas.mirror.groups.stop_request import StopRequest
 from barnabas.mirror.partition_copy import COMMIT_POSITION_S, CopiedPartition
-from barnabas.mirror.rights import check_rights
+from barnabas.mirror.rights_check import check_rights
 
 SESSION_S = 6.0
 """The least that brokers take by default (`group.min.session.timeout.ms`)."""
@@ -100,7 +100,7 @@ class FlowRun:
         await topics.look(source, target, drives=True)
         member = ClassicMember(
             target,
-            f"{flow.group_id}.members",
+            flow.members_group_id,
             [],
             assignors=["roundrobin"],
             session_timeout_ms=round(SESSION_S * 1000),

@@ -1,14 +1,13 @@
 """The rights that a flow needs in its two clusters, from its definition.
 
 Expressions for topics and groups become the names or prefixes with which all that they match
-begins, since rules know no expressions. What a flow does without is optional.
+begins, since rules know no expressions. Those are optional, as a flow copies what it may see of
+the topics that match, and so is everything else that it does without.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from barnabas.client.connect.cluster_client import ClusterClient
-from barnabas.client.rights.check import denial_of
 from barnabas.client.rights.right import ANY, Right, created_topic, group, topic, transactional_id
 from barnabas.coordination.mirror_groups import MIRROR_PREFIX
 from barnabas.mirror.configured_flow import ConfiguredFlow
@@ -31,7 +30,8 @@ def source_rights(mirrored: ConfiguredFlow) -> list[Right]:
     what = f"topics of flow {flow.name}"
     found = []
     for name, prefixed in _covering(flow.topics):
-        found.append(topic(AclOperation.READ, name, what)._replace(prefixed=prefixed))
+        reading = topic(AclOperation.READ, name, what)._replace(prefixed=prefixed)
+        found.append(_optional_if_wide(reading))
         configs = topic(AclOperation.DESCRIBE_CONFIGS, name, f"settings of {what}")
         found.append(configs._replace(prefixed=prefixed, is_optional=True))
     for name, prefixed in _covering(groups.include):
@@ -39,7 +39,7 @@ def source_rights(mirrored: ConfiguredFlow) -> list[Right]:
         found.append(offsets._replace(operation=AclOperation.DESCRIBE, is_optional=True))
     if flow.names is Names.IDENTITY and not flow.provenance:
         loops = group(MIRROR_PREFIX, "noticing a flow in the other direction", prefixed=True)
-        found.append(loops._replace(operation=AclOperation.DESCRIBE))
+        found.append(_optional(loops._replace(operation=AclOperation.DESCRIBE)))
     if groups.emit_heartbeats:
         found += map(_optional, _own_topic(HEARTBEATS_TOPIC, f"heartbeats of flow {flow.name}"))
     if flow.replicate_heartbeats:
@@ -57,9 +57,11 @@ def target_rights(mirrored: ConfiguredFlow) -> list[Right]:
     flow, groups = mirrored.flow, mirrored.groups
     what = f"topics of flow {flow.name}"
     found: list[Right] = []
-    for name, prefixed in _covering_copies(flow):
-        own = _own_topic(name, what, reads=True)
-        found.extend(each._replace(prefixed=prefixed) for each in own)
+    for name, prefixed, used in _covering_copies(flow):
+        for each in _own_topic(name, what, reads=True):
+            writing = _optional_if_wide(each._replace(prefixed=prefixed, used=used))
+            # A topic that can't be created is left out, with a warning, until somebody creates it.
+            found.append(_optional(writing) if each.if_missing else writing)
         for operation in (
             AclOperation.ALTER,
             AclOperation.DESCRIBE_CONFIGS,
@@ -67,13 +69,18 @@ def target_rights(mirrored: ConfiguredFlow) -> list[Right]:
             *([AclOperation.DELETE] if flow.sync_deletes else []),
         ):
             upkeep = topic(operation, name, f"partitions and settings of {what}")
-            found.append(upkeep._replace(prefixed=prefixed, is_optional=True))
+            found.append(upkeep._replace(prefixed=prefixed, used=used, is_optional=True))
     if flow.replicate_heartbeats and flow.names is Names.IDENTITY:
         name = remote_topic(flow, HEARTBEATS_TOPIC)
         found += map(_optional, _own_topic(name, "heartbeats of the source", reads=True))
-    # Of all flows, to notice another one that writes the same topics.
-    found.append(group(MIRROR_PREFIX, f"positions of flow {flow.name} and others", prefixed=True))
-    found.append(transactional_id(flow.group_id, f"copies of flow {flow.name}", prefixed=True))
+    for used in (flow.group_id, flow.members_group_id):
+        own_groups = group(flow.group_id, f"positions of flow {flow.name}", prefixed=True)
+        found.append(own_groups._replace(used=used))
+    if flow.names is Names.IDENTITY and not flow.provenance:
+        others = group(MIRROR_PREFIX, "noticing flows that write the same topics", prefixed=True)
+        found.append(_optional(others._replace(operation=AclOperation.DESCRIBE)))
+    ids = flow.transactional_id_prefix
+    found.append(transactional_id(ids, f"copies of flow {flow.name}", prefixed=True))
     separator = flow.internal_separator
     found += _own_topic(offset_syncs_topic(flow.source.name, separator), "offset syncs", reads=True)
     if groups.commit:
@@ -86,21 +93,6 @@ def target_rights(mirrored: ConfiguredFlow) -> list[Right]:
         found += map(_optional, _own_topic(HEARTBEATS_TOPIC, "heartbeats", reads=True))
     found += _of_cluster(flow, AclOperation.ALTER, AclOperation.ALTER_CONFIGS)
     return found
-
-
-async def check_rights(
-    mirrored: ConfiguredFlow, source: ClusterClient, target: ClusterClient
-) -> None:
-    """Raise the error that names what is missing, where the flow signs in."""
-    flow = mirrored.flow
-    for end, cluster, rights in (
-        (flow.source, source, source_rights(mirrored)),
-        (flow.target, target, target_rights(mirrored)),
-    ):
-        if end.security:
-            denied = await denial_of(cluster, rights, f"flow {flow.name} in cluster {end.name}")
-            if denied is not None:
-                raise denied
 
 
 def _of_cluster(flow: Flow, acls: AclOperation, quotas: AclOperation) -> Iterator[Right]:
@@ -119,11 +111,21 @@ def _own_topic(name: str, what: str, *, reads: bool = False) -> Iterator[Right]:
     yield created_topic(name, what)
 
 
-def _covering_copies(flow: Flow) -> Sequence[tuple[str, bool]]:
-    """The topics of the target, by name or prefix."""
-    if flow.names is Names.PREFIX:
-        return [(f"{flow.source.name}{flow.separator}", True)]
-    return _covering(flow.topics)
+def _covering_copies(flow: Flow) -> Sequence[tuple[str, bool, str]]:
+    """The topics of the target, by name or prefix; and the topic of a prefix, if it is known."""
+    covering = _covering(flow.topics)
+    if flow.names is not Names.PREFIX:
+        return [(name, prefixed, "") for name, prefixed in covering]
+    return list(
+        dict.fromkeys(
+            (
+                remote_topic(flow, ""),
+                True,
+                "" if prefixed or name == ANY else remote_topic(flow, name),
+            )
+            for name, prefixed in covering
+        )
+    )
 
 
 def _covering(patterns: Iterable[str]) -> Sequence[tuple[str, bool]]:
@@ -141,6 +143,10 @@ def _cover(pattern: str) -> tuple[str, bool]:
     if _QUANTIFIER.match(rest):
         literal = literal[:-1].removesuffix("\\")  # the last character may be absent
     return literal.replace("\\.", "."), bool(rest)
+
+
+def _optional_if_wide(right: Right) -> Right:
+    return _optional(right) if right.is_wide else right
 
 
 def _optional(right: Right) -> Right:

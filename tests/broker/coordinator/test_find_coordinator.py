@@ -46,7 +46,7 @@ def cluster(*leaders: int) -> MetadataImage:
 
 
 def ask(node: FakeNode, request: FindCoordinatorRequest, version: int = 4) -> Any:
-    context = SimpleNamespace(version=version, connection=SimpleNamespace(age_s=0))
+    context = SimpleNamespace(version=version, quota=None, connection=SimpleNamespace(age_s=0))
     return asyncio.run(find_coordinator.handle(node, request, context))  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from barnabas.broker.access.authorization import Authorization
 from barnabas.broker.access.request_access import RequestAccess
 from barnabas.broker.handlers.node_only_requests import refuse_share_state
 from barnabas.broker.net.dispatcher import Outcome, RequestContext, Route, responded
-from barnabas.broker.runtime.slices import Slicer, Slices, awaited, begun
+from barnabas.broker.runtime.slices import Slicer, Slices, WorkTimer, awaited, begun, timed
 from barnabas.metadata.image import MetadataImage
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.message import Request, Response
@@ -136,17 +136,21 @@ def guarded(route: Route[NodeT], guard: Guard) -> Route[NodeT]:
             return handle(node, request, context)
         if isinstance(verdict, Response):
             return verdict
-        return _finished(handle(node, verdict.request, context), verdict.finish)
+        outcome = handle(node, verdict.request, context)
+        return _finished(outcome, verdict.finish, context.quota)
 
     async def judged_later(
         node: NodeT, request: Request[Any], context: RequestContext, slices: Slices[Verdict]
     ) -> Any:
-        return await responded(judged(node, request, context, await awaited(slices)))
+        timer = context.quota
+        verdict = await awaited(slices, timer)
+        outcome = timed(timer, lambda: judged(node, request, context, verdict))
+        return await responded(outcome, timer)
 
     return replace(route, handle=checked, handle_in_place=None)
 
 
-def _finished(outcome: Outcome, finish: Finish) -> Outcome:
+def _finished(outcome: Outcome, finish: Finish, timer: WorkTimer | None) -> Outcome:
     """The outcome with the refusals added, whatever form it has."""
     if outcome is None:
         return None
@@ -154,12 +158,12 @@ def _finished(outcome: Outcome, finish: Finish) -> Outcome:
         return finish(outcome)
     if isinstance(outcome, Generator):
         return _sliced(outcome, finish)
-    return _awaited(outcome, finish)
+    return _awaited(outcome, finish, timer)
 
 
-async def _awaited(outcome: Outcome, finish: Finish) -> Any:
-    response = await responded(outcome)
-    return None if response is None else await responded(finish(response))
+async def _awaited(outcome: Outcome, finish: Finish, timer: WorkTimer | None) -> Any:
+    response = await responded(outcome, timer)
+    return None if response is None else await responded(finish(response), timer)
 
 
 def _sliced(outcome: Slices[Response], finish: Finish) -> Slices[Response]:

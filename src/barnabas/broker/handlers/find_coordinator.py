@@ -66,7 +66,8 @@ async def handle(
                 else _coordinator(node, _TOPICS[request.key_type], key, context)
             ),
             weight=10,
-        )
+        ),
+        context.quota,
     )
     if context.version >= _SEVERAL_KEYS:
         return FindCoordinatorResponse(coordinators=coordinators)

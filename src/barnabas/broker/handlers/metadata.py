@@ -124,13 +124,14 @@ async def _answer_later(
     missing: list[str],
     settled: "Future[None] | None",
 ) -> MetadataResponse:
-    allowed, _ = await awaited(split(missing, lambda name: _may_create(access, name)))
+    may_create = split(missing, lambda name: _may_create(access, name))
+    allowed, _ = await awaited(may_create, context.quota)
     partitions = node.config.topic_creation.num_partitions
     created = await create_on_demand(context.quota, node.topic_creation, allowed, partitions)
     created |= dict.fromkeys(set(missing).difference(allowed), ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if settled is not None:
         await settled
-    return await awaited(_answer(node, request, context, access, created))
+    return await awaited(_answer(node, request, context, access, created), context.quota)
 
 
 def _answer(

@@ -39,6 +39,7 @@ from barnabas.broker.replica.recompression import (
     Recompression,
 )
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.slices import timed
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, Buffer, parse_header
@@ -119,10 +120,15 @@ class Production:
                 self._waiting_batches += 1
                 self._node.split_productions.add(self)
                 self._context.connection.hold()
-            self._node.loop.call_soon(self._guarded, self.store_some)
+                if self._context.quota is not None:
+                    self._context.quota.continues()
+            self._node.loop.call_soon(self._guarded, self._store_more)
         elif self._is_split:
             self._is_taken_in()
             self._one_done()
+
+    def _store_more(self) -> None:
+        timed(self._context.quota, self.store_some)
 
     def _is_taken_in(self) -> None:
         """Nothing is left of a request that was split."""

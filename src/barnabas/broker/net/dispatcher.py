@@ -16,7 +16,7 @@ from barnabas.broker.net.peer_authorization import ANY_CLIENT, PeerAuthorization
 from barnabas.broker.net.request_errors import RequestErrors
 from barnabas.broker.quotas.request_quota import RequestQuota
 from barnabas.broker.runtime.request_parts import Parts
-from barnabas.broker.runtime.slices import Slices, awaited
+from barnabas.broker.runtime.slices import Slices, WorkTimer, awaited, timed
 from barnabas.security.principal import Principal
 from barnabas.wire.errors import ErrorCode
 from barnabas.wire.framing import (
@@ -190,10 +190,10 @@ class Dispatcher(Generic[NodeT]):
     ) -> Answer | Future[Answer]:
         """Handle one request. Raises `WireError` if it is malformed.
 
-        One with a quota takes no short cut, as its answer may have to be throttled.
+        One with a quota takes no short cut if its answer may have to be throttled.
         """
         try:
-            if quota is None and len(frame) > 1:
+            if (quota is None or quota.is_brief) and len(frame) > 1:
                 in_place = self._in_place.get(frame[0] << 8 | frame[1])
                 if in_place is not None:
                     answer = in_place(self._node, frame, connection)
@@ -311,11 +311,12 @@ class Dispatcher(Generic[NodeT]):
         other."""
         parts = self._parts.get(context.header.api_key)
         if parts is None:
-            only: Response | None = await responded(self._outcome_of_late(request, context))
+            outcome = self._outcome_of_late(request, context)
+            only: Response | None = await responded(outcome, context.quota)
             return only
         whole: Response | None = None
         for part, continued in parts.split(request):
-            response = await responded(self._outcome_of_late(part, context))
+            response = await responded(self._outcome_of_late(part, context), context.quota)
             if whole is None:
                 whole = response
             else:
@@ -324,14 +325,7 @@ class Dispatcher(Generic[NodeT]):
         return whole
 
     def _outcome_of_late(self, request: Request[Any], context: RequestContext) -> Outcome:
-        quota = context.quota
-        if quota is None:
-            return self._outcome(request, context)
-        quota.resumed()
-        try:
-            return self._outcome(request, context)
-        finally:
-            quota.paused()
+        return timed(context.quota, lambda: self._outcome(request, context))
 
     def _decoded(self, request: Request[Any], context: RequestContext) -> Answer | Future[Answer]:
         header, quota, on_errors = context.header, context.quota, self._on_errors
@@ -348,7 +342,7 @@ class Dispatcher(Generic[NodeT]):
                 next(outcome)
             except StopIteration as made:
                 return _encoded(made.value, header, quota, on_errors)
-            outcome = awaited(outcome)
+            outcome = awaited(outcome, quota)
         if isinstance(outcome, Coroutine):
             outcome = get_running_loop().create_task(outcome)
         return _encoded_later(outcome, lambda response: response, header, quota, on_errors)
@@ -374,15 +368,15 @@ class Dispatcher(Generic[NodeT]):
         return encode_response(response, 0, header.correlation_id, self._on_errors)
 
 
-async def responded(outcome: Outcome) -> Any:
-    """The response, whatever the handler has returned."""
+async def responded(outcome: Outcome, timer: WorkTimer | None = None) -> Any:
+    """The response, whatever the handler has returned; `timer` counts what it still takes."""
     if outcome is None or isinstance(outcome, Response):
         return outcome
     if isinstance(outcome, DelayedResponse):
         await outcome.wait
-        response = outcome.respond()
+        response = timed(timer, outcome.respond)
         return await response if isinstance(response, Future) else response
-    return await (awaited(outcome) if isinstance(outcome, Generator) else outcome)
+    return await (awaited(outcome, timer) if isinstance(outcome, Generator) else outcome)
 
 
 def internal_error(connection: Connection, error: Exception) -> WireError:
@@ -397,7 +391,7 @@ def _encoded(
     quota: RequestQuota | None,
     on_errors: OnErrors | None,
 ) -> list[Buffer]:
-    if quota is None:
+    if quota is None or quota.is_brief:
         return encode_response(response, header.api_version, header.correlation_id, on_errors)
     return quota.encode(response, header, on_errors)
 
@@ -437,7 +431,7 @@ def _encoded_later(
         if done.cancelled():
             outcome.cancel()
 
-    on_done = finish if quota is None else quota.timed(finish)
+    on_done = finish if quota is None or quota.is_brief else quota.timed(finish)
     outcome.add_done_callback(on_done)
     encoded.add_done_callback(abandon)
     return encoded

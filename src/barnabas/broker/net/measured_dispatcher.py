@@ -50,7 +50,7 @@ class MeasuredDispatcher(Dispatcher[NodeT]):
         times.until_timed = left - 1
         answer: Answer | Future[Answer] = None
         in_place = self._in_place_by_key[key]
-        if in_place is None or quota is not None:
+        if in_place is None or (quota is not None and not quota.is_brief):
             answer = self._plain(frame, connection, quota)
         else:
             try:

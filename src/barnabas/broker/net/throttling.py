@@ -59,10 +59,7 @@ class Throttling:
         times = quotas.throttle_times if self._dispatcher.serves(api_key) else None
         quota = RequestQuota(client, connection, quotas.now_ms, quotas.now_s, times)
         quota.arrived(api_key, produced_ms)
-        if api_key == _PRODUCE and not quota.throttle_ms:
-            answer = self._dispatcher.dispatch(frame, connection)
-        else:
-            answer = self._dispatcher.dispatch(frame, connection, quota)
+        answer = self._dispatcher.dispatch(frame, connection, quota)
         quota.paused()
         return answer
 

@@ -13,12 +13,14 @@ from barnabas.broker.quotas.throttle_times import ThrottleTimes
 from barnabas.wire.framing import OnErrors, RequestHeader, encode_response
 from barnabas.wire.message import Response
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
+from barnabas.wire.messages.produce import ProduceRequest
 from barnabas.wire.messages.share_fetch import ShareFetchResponse
 from barnabas.wire.primitives import Buffer
 
 ArgumentT = TypeVar("ArgumentT")
 
 _FETCH = FetchRequest.API_KEY
+_PRODUCE = ProduceRequest.API_KEY
 
 
 class Mutable(Protocol):
@@ -35,6 +37,7 @@ class RequestQuota:
         "_now_s",
         "_throttled",
         "client",
+        "is_brief",
         "throttle_ms",
     )
 
@@ -55,6 +58,9 @@ class RequestQuota:
         self._now_s = now_s
         self._began = now_s()
         self.throttle_ms = 0
+        self.is_brief = False
+        """A Produce within its limits that is stored in one turn: it may take the short cut, and
+        its answer needs nothing. If it takes several turns, `continues` is called."""
 
     def arrived(self, api_key: int, produced_ms: int) -> None:
         """Decide whether the request is throttled; a fetch is when it is answered.
@@ -67,6 +73,12 @@ class RequestQuota:
         throttle_ms = max(produced_ms, self.client.request_throttle_ms(self._now_ms()))
         if throttle_ms:
             self.throttle(throttle_ms)
+        elif api_key == _PRODUCE:
+            self.is_brief = True
+
+    def continues(self) -> None:
+        """The request takes several turns: all of them are counted, and its answer as well."""
+        self.is_brief = False
 
     def throttle(self, throttle_ms: int) -> None:
         if not self.throttle_ms and self._throttled is not None:

@@ -8,7 +8,7 @@ the end.
 
 from asyncio import sleep
 from collections.abc import Callable, Generator, Iterable
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from barnabas.wire.message import Struct
 from barnabas.wire.primitives import Writer
@@ -107,11 +107,32 @@ def begun(slices: Slices[ResultT]) -> ResultT | Slices[ResultT]:
     return slices
 
 
-async def awaited(slices: Slices[ResultT]) -> ResultT:
+class WorkTimer(Protocol):
+    """Counts the time that a request takes, for the quota of its client."""
+
+    def resumed(self) -> None:
+        """A later turn of the work begins."""
+
+    def paused(self) -> None:
+        """It ends."""
+
+
+def timed(timer: WorkTimer | None, step: Callable[[], ResultT]) -> ResultT:
+    """Do a later turn of the work for a request."""
+    if timer is None:
+        return step()
+    timer.resumed()
+    try:
+        return step()
+    finally:
+        timer.paused()
+
+
+async def awaited(slices: Slices[ResultT], timer: WorkTimer | None = None) -> ResultT:
     """Build the slices in turns of the event loop."""
     while True:
         try:
-            next(slices)
+            timed(timer, slices.__next__)
         except StopIteration as made:
             return cast("ResultT", made.value)
         await sleep(0)

@@ -66,7 +66,9 @@ def show_rights_in(
     """The same for a program that uses several clusters."""
     if not check:
         if as_json:
-            print_json([_in_json(each, cluster) for cluster, some in rights for each in some])
+            print_json(
+                [_in_json(each, cluster) for cluster, some in rights for each in _rules(some)]
+            )
         else:
             for cluster, some in rights:
                 _print_commands(some, cluster, user)
@@ -74,7 +76,8 @@ def show_rights_in(
     found = [(cluster, asyncio.run(_missing(some, cluster, user))) for cluster, some in rights]
     missing = [(cluster, each) for cluster, some in found for each in some]
     if as_json:
-        print_json({"missing": [_in_json(each, cluster) for cluster, each in missing]})
+        rules = [(cluster, each) for cluster, some in found for each in _rules(some)]
+        print_json({"missing": [_in_json(each, cluster) for cluster, each in rules]})
     else:
         _print_missing(found, user)
         if not missing:
@@ -82,6 +85,11 @@ def show_rights_in(
             say(f"{counted(count, 'right')} checked, none is missing")
     needed = [each for _, each in missing if not each.is_optional]
     return exit_codes.FAILURE if needed else exit_codes.OK
+
+
+def _rules(rights: "Sequence[Right]") -> "Sequence[Right]":
+    """Each rule once, by however many names it was checked."""
+    return list(dict.fromkeys(each._replace(used="") for each in rights))
 
 
 def _print_missing(

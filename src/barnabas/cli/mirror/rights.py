@@ -1,5 +1,6 @@
 """`barnabas mirror rights`."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,7 +26,9 @@ from barnabas.cli.mirror.flow_options import (
 )
 
 if TYPE_CHECKING:
+    from barnabas.client.rights.right import Right
     from barnabas.mirror.configured_flow import ConfiguredFlow
+    from barnabas.mirror.flow import Flow
 
 EPILOG = """\b
 Examples:
@@ -57,10 +60,12 @@ def rights(
     """Print the access rules that a flow needs in both clusters, as commands.
 
     Give it the options of `mirror run`. No broker is needed without --check, if the clusters have
-    names. Expressions become the names or prefixes that cover all that they match.
+    names. Expressions become the names or prefixes that cover all that they match; rules for fewer
+    topics do, so --check calls them optional.
     """
     from barnabas.mirror.configured_flow import ConfiguredFlow
     from barnabas.mirror.rights import source_rights, target_rights
+    from barnabas.mirror.rights_check import with_listed
 
     options = {
         "sync_deletes": delete_topics,
@@ -78,12 +83,21 @@ def rights(
         flows = [ConfiguredFlow(flow, group_settings(groups, exclude_groups))]
     needed = []
     for each in flows:
+        reads, writes = asyncio.run(_listed(each.flow)) if check and user is None else ([], [])
         for end, some in (
-            (each.flow.source, source_rights(each)),
-            (each.flow.target, target_rights(each)),
+            (each.flow.source, with_listed(source_rights(each), reads)),
+            (each.flow.target, with_listed(target_rights(each), writes)),
         ):
             needed.append((RightsCluster(end.bootstrap_servers, end.security, end.name), some))
     return show_rights_in(needed, user, check=check, as_json=common.as_json)
+
+
+async def _listed(flow: "Flow") -> "tuple[list[Right], list[Right]]":
+    """For the topics that this user sees; an administrator sees more than the mirror may copy."""
+    from barnabas.mirror.rights_check import listed_rights
+
+    async with flow.source.client() as source, flow.target.client() as target:
+        return await listed_rights(flow, source, target)
 
 
 def _with_options(found: "ConfiguredFlow", options: dict[str, bool]) -> "ConfiguredFlow":

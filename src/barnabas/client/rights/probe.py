@@ -65,7 +65,7 @@ async def _denied_topics(cluster: ClusterClient, rights: Iterable[Right]) -> lis
         if each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
     }
     absent = {name for name, each in found.items() if each.error_code}
-    creatable = {each.name for each in about if each.if_missing and each.name in absent}
+    creatable = {each.sample for each in about if each.if_missing and each.sample in absent}
     refused = await _not_creatable(cluster, creatable)
     denied = []
     for each in about:

@@ -30,5 +30,5 @@ def rights_error(missing: Sequence[Right], who: str, user: str) -> NotAuthorized
 def described(right: Right) -> str:
     """`write on topic orders-dead (dead letters of handler bill)`."""
     kind = right.resource_type.name.lower().replace("_", " ")
-    name = f"{right.name}*" if right.prefixed else right.name
+    name = right.used or (f"{right.name}*" if right.prefixed else right.name)
     return f"{right.operation.name.lower()} on {kind} {name} ({right.purpose})"

@@ -22,14 +22,23 @@ class Right(NamedTuple):
     """Only while the topic does not exist: the right to create it."""
     is_optional: bool = False
     """Without it the program works, with a warning or without a detail."""
+    used: str = ""
+    """A name that the program uses, where the rule that it asks for covers others too."""
 
     @property
     def resource(self) -> tuple[ResourceType, str, bool]:
         return (self.resource_type, self.name, self.prefixed)
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it covers names of which none is known to be used: narrower rules may do."""
+        return not self.used and (self.prefixed or self.name == ANY)
+
+    @property
     def sample(self) -> str:
         """A name that the right has to cover."""
+        if self.used:
+            return self.used
         if self.name == ANY:
             return _SAMPLE
         return f"{self.name}{_SAMPLE}" if self.prefixed else self.name

@@ -24,7 +24,7 @@ async def missing_rights_of(
     missing = []
     existing = await cluster.refresh(None)
     for each in rights:
-        if each.if_missing and each.name in existing:
+        if each.if_missing and each.sample in existing:
             continue
         if await allows(each, each.resource_type, each.sample):
             continue
