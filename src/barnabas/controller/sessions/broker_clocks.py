@@ -23,12 +23,12 @@ class BrokerClocks:
     def slowest_ms(self, active: Collection[int], fenced: Collection[int], now_ms: int) -> int:
         """What the slowest clock of the registered brokers says now.
 
-        It is known when each active broker was heard, and more than half of all: with that, a
-        minority of wrong clocks does no harm.
+        It is known when each of them was heard by this controller. One that is fenced may have been
+        the slowest, and what it has stamped is still there: as long as it is neither back nor
+        removed from the cluster, a new controller lets nothing expire.
         """
         known = self._behind_ms
-        behind = [known[each] for each in (*active, *fenced) if each in known]
-        is_silent = any(each not in known for each in active)
-        if is_silent or 2 * len(behind) <= len(active) + len(fenced):
+        registered = (*active, *fenced)
+        if not registered or any(each not in known for each in registered):
             return NOT_KNOWN
-        return now_ms - max(behind)
+        return now_ms - max(known[each] for each in registered)
