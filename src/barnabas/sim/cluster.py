@@ -145,15 +145,16 @@ class Cluster:
         return node_id in voters and len(voters) >= 3
 
     def has_all_votes(self) -> bool:
-        """Whether every configured voter runs, with the directory by which the others know it.
+        """Whether every configured voter runs, with the directory by which all others know it.
 
-        One whose disk was lost is removed first, and added a little later.
+        One whose disk was lost is removed first, and added a little later. As long as only its
+        leader knows that, the others can't elect one without that leader.
         """
         nodes = list(self.nodes())
-        newest = max(nodes, key=lambda node: node.quorum.end_offset, default=None)
-        if newest is None:
+        sets = {frozenset(node.quorum.voters.keys) for node in nodes}
+        if len(sets) != 1:
             return False
-        voters = newest.quorum.voters.keys
+        (voters,) = sets
         running = {node.quorum.me for node in nodes}
         return running.issuperset(voters) and len(voters) >= self.profile.voters
 
