@@ -103,7 +103,7 @@ def _is_vouched(directory: Directory, log: str, size: int) -> bool:
     if not isinstance(state, Inode):
         return False
     try:
-        segments = json.loads(bytes(state.data).partition(b"\n")[0])["segments"]
+        segments = json.loads(bytes(state.data).partition(b"\n")[0]).get("segments", ())
     except ValueError:  # torn by a loss of power
         return False
     return any(segment[:2] == [int(log[:20]), size] for segment in segments)
