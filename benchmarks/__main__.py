@@ -37,7 +37,7 @@ spark_reads     rows a second and CPU of Spark reading a topic, vs. Spark's own 
 spark_writes    the same for Spark writing to a topic, and from one topic to another
 nexmark         the queries of Nexmark as pipelines, vs. the same with Spark's own connector
 ad_events       pipelines on wide and skewed events of advertisements, vs. the same
-decoding        CPU of decoding values in the reader: JSON beside from_json, Avro of a registry
+decoding        CPU of decoding values in the reader: JSON vs. from_json, registered Avro
 simulator       simulated seconds of whole clusters per CPU second
 mirror          a mirror's MB/s, CPU per GB and latency, vs. Mirror Maker 2
 changes         changes of a PostgreSQL into a topic: speed, CPU, latency, vs. Debezium

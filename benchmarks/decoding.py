@@ -1,9 +1,9 @@
-"""Decoding values: JSON beside Spark's own `from_json`, Avro of a registry beside a typed schema.
+"""Decoding values: JSON vs. Spark's own `from_json`, registered Avro vs. a typed schema.
 
 all columns     a nested value of about 320 B, of Nexmark's bids, into typed columns
 two fields      the same, of which two fields are used
 read            the values as bytes, as both begin
-registered      Avro with ids of a schema registry, beside Avro of a schema that is given
+registered      Avro with ids of a schema registry vs. Avro of a given schema
 
 CPU is that of the JVM and of all Python processes, per record, of a batch read into nothing: the
 whole of it, reading included. Beside it: the connector reads bytes, and `from_json` decodes them,

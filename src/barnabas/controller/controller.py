@@ -193,12 +193,7 @@ class Controller:
         self._stuck_leaders.heard(now_ms)
         if not answer.error_code and request.clock_ms >= 0:  # else it is of an earlier release
             self._clocks.heard(request.broker_id, request.clock_ms, now_ms)
-            brokers = draft.image.brokers.values()
-            answer.slowest_clock_ms = self._clocks.slowest_ms(
-                [broker.id for broker in brokers if not broker.fenced],
-                [broker.id for broker in brokers if broker.fenced],
-                now_ms,
-            )
+            answer.slowest_clock_ms = self._clocks.slowest_ms(draft.image.brokers, now_ms)
         return draft.decision(answer)
 
     def disconnected(self, node_id: int, now_ms: int) -> None:

@@ -20,7 +20,7 @@ class BrokerClocks:
     def heard(self, broker_id: int, clock_ms: int, now_ms: int) -> None:
         self._behind_ms[broker_id] = now_ms - clock_ms
 
-    def slowest_ms(self, active: Collection[int], fenced: Collection[int], now_ms: int) -> int:
+    def slowest_ms(self, registered: Collection[int], now_ms: int) -> int:
         """What the slowest clock of the registered brokers says now.
 
         It is known when each of them was heard by this controller. One that is fenced may have been
@@ -28,7 +28,6 @@ class BrokerClocks:
         removed from the cluster, a new controller lets nothing expire.
         """
         known = self._behind_ms
-        registered = (*active, *fenced)
         if not registered or any(each not in known for each in registered):
             return NOT_KNOWN
         return now_ms - max(known[each] for each in registered)
