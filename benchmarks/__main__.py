@@ -27,6 +27,7 @@ rebalances      partitions that are not read while members join, leave and die, 
 security        CPU of TLS and of handshakes, vs. a real Kafka's; of access rules and of a quota
 metrics         broker CPU with metrics vs. without
 scrape          a scrape of 10,000 partitions: time, size, and how long other requests wait for it
+turns           how long the largest request of each API keeps the event loop of a node
 registry        requests a second and times of the schema registry, vs. another one
 app             handled records a CPU second of applications, vs. other frameworks
 clients         records a second, and a CPU second, of our client vs. others
@@ -110,6 +111,7 @@ OF_GROUPS = ("rebalances",)
 OF_QUEUES = ("queues",)
 OF_SECURITY = ("security",)
 OF_MONITORING = ("metrics", "scrape")
+OF_LIMITS = ("turns",)
 OF_REGISTRIES = ("registry",)
 OF_CLIENTS = ("clients",)
 OF_APPLICATIONS = ("app",)
@@ -135,6 +137,7 @@ def main() -> None:
         *OF_QUEUES,
         *OF_SECURITY,
         *OF_MONITORING,
+        *OF_LIMITS,
         *OF_REGISTRIES,
         *OF_CLIENTS,
         *OF_APPLICATIONS,
@@ -200,6 +203,7 @@ def main() -> None:
         ([BARNABAS, BASELINE, RABBITMQ], OF_QUEUES),
         ([BARNABAS, BASELINE], OF_SECURITY),
         ([BARNABAS, BASELINE], OF_MONITORING),
+        ([BARNABAS], OF_LIMITS),
         ([BARNABAS, OTHER_REGISTRY], OF_REGISTRIES),
         ([CLUSTER, BASELINE], OF_CLUSTERS),
         ([BARNABAS, ASYNCIO, CONFLUENT, AIOKAFKA, KAFKA_PYTHON], OF_CLIENTS),

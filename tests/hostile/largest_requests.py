@@ -26,16 +26,24 @@ def check(what: str, nodes: Sequence[Measured], request: bytes, connect: Connect
     for node in nodes:
         Path(f"/proc/{node.pid}/clear_refs").write_text("5")  # the peak of its memory begins now
         before[node.pid] = resident(node.pid)
+    longest_s, callback = longest_turn(nodes, request, connect, LONGEST_TURN_S)
+    assert longest_s < LONGEST_TURN_S, f"{what}: {callback}"
+    for node in nodes:
+        assert _peak(node.pid) - before[node.pid] < _GROWTH, what
+
+
+def longest_turn(
+    nodes: Sequence[Measured], request: bytes, connect: Connect, enough_s: float
+) -> tuple[float, str]:
+    """The longest turn on any of the nodes, and what took so long in it, in the shortest of several
+    attempts; the first attempt that is below `enough_s` is the last one."""
     took: list[tuple[float, str]] = []
-    while not took or (took[-1][0] >= LONGEST_TURN_S and len(took) < _ATTEMPTS):
+    while not took or (took[-1][0] >= enough_s and len(took) < _ATTEMPTS):
         for node in nodes:
             node.turns.reset()
         _attack(nodes, request, connect)
         took.append(max((node.turns.longest_s, node.turns.callback) for node in nodes))
-    longest_s, callback = min(took)
-    assert longest_s < LONGEST_TURN_S, f"{what}: {callback}"
-    for node in nodes:
-        assert _peak(node.pid) - before[node.pid] < _GROWTH, what
+    return min(took)
 
 
 def _attack(nodes: Sequence[Measured], request: bytes, connect: Connect) -> None:

@@ -9,7 +9,12 @@ from tests.hostile.measured_node import Turns
 from tests.support.cluster import ClusterProcesses, NodeProcess
 from tests.support.sasl import SaslBroker
 
-LONGEST_TURN_S = 0.05
+PROMISED_TURN_S = 0.05
+"""What docs/security.md promises; `python -m benchmarks turns` measures it."""
+
+LONGEST_TURN_S = 4 * PROMISED_TURN_S
+"""What a test demands on any machine. A slow or busy one takes twice the CPU time for the same
+work, while a request without a limit takes seconds."""
 
 
 class Measured(Protocol):
