@@ -13,7 +13,11 @@ import pytest
 
 from barnabas.broker.follower.follower_log import start_over
 from barnabas.broker.replica.partition import Partition
-from barnabas.broker.replica.replica_doubt import fetch_position, settle_doubt
+from barnabas.broker.replica.replica_doubt import (
+    fetch_position,
+    must_lead_in_doubt,
+    settle_doubt,
+)
 from barnabas.broker.replica.replica_truncation import truncate_suspect
 from barnabas.log import LogConfig, StorageError
 from barnabas.metadata.image import PartitionImage
@@ -142,6 +146,23 @@ def test_records_that_others_copy_are_not_suspect() -> None:
     partition = node.opened(OLD)
     assert not partition.doubt
     assert partition.log.log_end_offset == END
+
+
+def test_a_replica_that_no_other_can_replace_leads_after_a_restart() -> None:
+    """Such as in a cluster that was rebuilt from one node."""
+    node = Node()
+    partition = suspect_replica(node)
+    known_to_controller(node, partition)
+    killed(partition)
+    partition = node.opened(OLD)
+    led_by_1 = PartitionImage(0, [1, 2, 3], [1], 1, 7, 7)
+    assert partition.apply(led_by_1)
+    assert not partition.is_leader
+    assert must_lead_in_doubt(partition)
+    assert partition.apply(led_by_1)
+    assert partition.is_leader
+    killed(partition)
+    assert not node.opened(OLD).doubt
 
 
 def test_records_of_an_only_replica_are_not_suspect() -> None:
