@@ -148,6 +148,16 @@ def test_what_a_mover_lacks_is_said_once_with_the_commands(
     assert len(messages(caplog)) == 2
 
 
+def test_a_denied_job_names_what_its_sender_needs(closed: SaslBroker) -> None:
+    with (
+        barnabas.Queue(
+            closed.sasl_bootstrap, "pictures", group="resizers", security=SECURITY
+        ) as queue,
+        pytest.raises(NotAuthorized, match=r"write is not allowed .* write --topic pictures$"),
+    ):
+        queue.put(b"cat")
+
+
 def test_what_a_sender_lacks_is_named_in_one_error(cli: Cli, closed: SaslBroker) -> None:
     grant(cli, commands(cli))
     with (
