@@ -288,6 +288,9 @@ class Settlement:
         if error is None:
             self.acknowledge(message, AcknowledgeType.REJECT, answer)
             return
+        if self._owner.held.find(message) is not message:
+            self._tell_lost(message, answer, "its lock has expired")
+            return
         self._keep(message, answer)
         said = ""
         for pause_s in _STORE_AGAIN.pauses():
