@@ -1,7 +1,12 @@
-"""Mails for payments, by a queue: here, a mail is a record in the topic `mails`."""
+"""Mails for payments, by a queue: here, a mail is a record in the topic `mails`.
+
+Some customers get another one a bit later.
+"""
+
+import threading
 
 import barnabas
-from examples.night.settings import SECURITY, SERVERS, Payment
+from examples.night.settings import REMINDED_CENTS, SECURITY, SERVERS, Payment
 
 if __name__ == "__main__":
     with (
@@ -9,10 +14,23 @@ if __name__ == "__main__":
         barnabas.Queue(
             SERVERS, "payments", group="mailers", value=Payment, security=SECURITY
         ) as queue,
+        barnabas.Queue(
+            SERVERS, "reminders", group="reminders", value=Payment, security=SECURITY
+        ) as reminders,
     ):
 
         def mail(job: barnabas.QueueMessage) -> None:
             payment: Payment = job.value
+            if payment.cents % REMINDED_CENTS == 0:
+                reminders.put(payment, delay="2s").result()
             producer.send("mails", payment.order.encode()).result()
 
+        def remind(job: barnabas.QueueMessage) -> None:
+            payment: Payment = job.value
+            producer.send("reminded", payment.order.encode()).result()
+
+        reminding = threading.Thread(target=reminders.run, args=[remind])
+        reminding.start()
         queue.run(mail, concurrency=4)
+        reminders.stop()
+        reminding.join()
