@@ -8,6 +8,8 @@ import threading
 import barnabas
 from examples.night.settings import REMINDED_CENTS, SECURITY, SERVERS, Payment
 
+REMIND_AFTER_S = 3.0
+
 if __name__ == "__main__":
     with (
         barnabas.Producer(SERVERS, security=SECURITY, linger_ms=0) as producer,
@@ -29,8 +31,10 @@ if __name__ == "__main__":
             payment: Payment = job.value
             producer.send("reminded", payment.order.encode()).result()
 
-        reminding = threading.Thread(target=reminders.run, args=[remind])
+        # Not before there is time: at the start all processes of the shop are busy.
+        reminding = threading.Timer(REMIND_AFTER_S, reminders.run, args=[remind])
         reminding.start()
         queue.run(mail, concurrency=4)
+        reminding.cancel()
         reminders.stop()
         reminding.join()
