@@ -14,22 +14,23 @@ from barnabas import Admin, Consumer, Producer, Queue, Table
 REQUESTS = ["a", "b", "a", "c", "b", "a"]
 
 
-def admit(bootstrap: str, requests: int) -> int:
+def admit(bootstrap: str, requests: int, name: str = "gatekeeper-1") -> int:
     """Let each id pass once, and count them.
 
-    There may be several gatekeepers: an id is always with the same.
+    There may be several gatekeepers, each with a name: an id is always with the same.
     """
     with (
         Consumer(
             bootstrap, "requests", group="gatekeeper", commit="manual", key_format="str"
         ) as consumer,
-        Producer(bootstrap, transactional_id="gatekeeper-1", key_format="str") as producer,
+        Producer(bootstrap, transactional_id=name, key_format="str") as producer,
         Table(bootstrap, "seen", key_format="str") as seen,
     ):
         read = jobs = 0
         while read < requests:
             messages = consumer.poll(timeout_s=1)
-            seen.wait_until_current()  # what was admitted before a crash or a rebalance
+            # What was admitted before a crash or a rebalance, also by a commit that is under way.
+            seen.wait_until_current(open_transactions=True)
             admitted: set[str] = set()
             with producer.transaction(consumer):
                 for message in messages:

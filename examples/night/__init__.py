@@ -5,8 +5,9 @@
                                                 # and the clock is set
 
 website   HTTP: an order is accepted when the cluster has stored it
-billing   orders to payments, exactly once, with retries and dead letters
-mailing   a queue of payments: each is mailed at least once, by any worker
+billing   orders to payments, exactly once, with retries and dead letters; the total of each
+          customer as state; books that are closed on a schedule
+mailing   a queue of payments: each is mailed at least once, by any worker, some again later
 services  starts the processes, and starts them again, as systemd does
 night     the load, the kills, and the check that nothing was lost or doubled
 clock     the wall clock, as these processes see it

@@ -13,7 +13,15 @@ from examples.night.clock import Clock
 from examples.night.night import Report, night
 from examples.night.services import Services
 
-TOPICS = {"orders": 4, "payments": 4, "mails": 1, "orders-dead": 1}
+TOPICS = {
+    "orders": 4,
+    "payments": 4,
+    "mails": 1,
+    "orders-dead": 1,
+    "reminders": 1,
+    "reminded": 1,
+    "closings": 1,
+}
 
 
 def run(seconds: float | None, seed: int, logs: Path) -> Report | None:
@@ -23,8 +31,9 @@ def run(seconds: float | None, seed: int, logs: Path) -> Report | None:
         Clock(logs) as clock,
         barnabas.Cluster(3, settings=settings, secure=True) as cluster,
     ):
-        for name, partitions in TOPICS.items():
-            cluster.create_topic(name, partitions=partitions)
+        with barnabas.Admin(cluster.bootstrap_servers, security=cluster.security) as admin:
+            for name, partitions in TOPICS.items():
+                admin.create_topic(name, partitions=partitions)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -32,6 +41,7 @@ def run(seconds: float | None, seed: int, logs: Path) -> Report | None:
             "NIGHT_SERVERS": cluster.bootstrap_servers,
             "NIGHT_SECURITY": json.dumps(cluster.security),
             "NIGHT_PORT": str(port),
+            "NIGHT_STATE": str(logs / "state"),
         }
         with Services(environment, logs) as services:
             print(f"orders go to http://127.0.0.1:{port}/orders, logs to {logs}", flush=True)

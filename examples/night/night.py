@@ -2,8 +2,9 @@
 clock of the machine is set.
 
 In the morning every order that was accepted has one payment, or is a dead letter if its customer is
-nobody, and every payment has a mail. No hand helps: processes are restarted as systemd does, nodes
-too.
+nobody, and every payment has a mail, and a second, delayed one if it is due for that. The totals of
+the customers, which billing keeps, are the sums of their payments, and the books were closed once
+at each time of the schedule. No hand helps: processes are restarted as systemd does, nodes too.
 """
 
 import json
@@ -18,11 +19,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import barnabas
 from barnabas.errors import BarnabasError
 from examples.night.clock import Clock
 from examples.night.services import Services
+from examples.night.settings import REMINDED_CENTS, TICK_S
 
 NODE_DOWN_S = 2.0
 CLOCK_S = 1_800
@@ -44,6 +47,13 @@ class Report:
     payments: Counter[str] = field(default_factory=Counter)
     letters: Counter[str] = field(default_factory=Counter)
     mails: Counter[str] = field(default_factory=Counter)
+    reminders_due: set[str] = field(default_factory=set)
+    reminders: Counter[str] = field(default_factory=Counter)
+    paid: Counter[str] = field(default_factory=Counter)
+    """Of each customer, by the payments."""
+    totals: Counter[str] = field(default_factory=Counter)
+    """The same, as billing knows it."""
+    closings: Counter[int] = field(default_factory=Counter)
     clocks: int = 0
     """How often the clock was set."""
     longest_silence_s: float = 0.0
@@ -54,7 +64,8 @@ class Report:
     @property
     def lost(self) -> set[str]:
         done = self.payments.keys() | self.letters.keys()
-        return (self.accepted - done) | (self.payments.keys() - self.mails.keys())
+        unsent = self.reminders_due - self.reminders.keys()
+        return (self.accepted - done) | (self.payments.keys() - self.mails.keys()) | unsent
 
     @property
     def doubled(self) -> list[str]:
@@ -62,8 +73,25 @@ class Report:
         return [order for order, count in both.items() if count > 1]
 
     @property
+    def wrong_totals(self) -> list[str]:
+        customers = self.paid.keys() | self.totals.keys()
+        return [each for each in customers if self.paid[each] != self.totals[each]]
+
+    @property
+    def wrong_closings(self) -> list[int]:
+        """Times at which the books were not closed, or more than once; 0 if they never were."""
+        if not self.closings:
+            return [0]
+        times = range(min(self.closings), max(self.closings) + 1, TICK_S)
+        return [each for each in {*times, *self.closings} if self.closings[each] != 1]
+
+    @property
+    def is_right(self) -> bool:
+        return not (self.lost or self.doubled or self.wrong_totals or self.wrong_closings)
+
+    @property
     def is_good(self) -> bool:
-        return not (self.lost or self.doubled or self.longest_silence_s > SILENCE_S)
+        return self.is_right and self.longest_silence_s <= SILENCE_S
 
     @property
     def text(self) -> str:
@@ -71,8 +99,10 @@ class Report:
         return (
             f"{len(self.accepted)} orders accepted ({len(self.uncertain)} without an answer), "
             f"{len(self.payments)} payments, {len(self.letters)} dead letters, "
-            f"{len(self.mails)} mailed\nkills: {kills}; the clock was set {self.clocks} times\n"
-            f"{len(self.lost)} lost, {len(self.doubled)} doubled; longest silence of the mails "
+            f"{len(self.mails)} mailed, {len(self.reminders)} reminded; books closed "
+            f"{len(self.closings)} times\nkills: {kills}; the clock was set {self.clocks} times\n"
+            f"{len(self.lost)} lost, {len(self.doubled)} doubled, {len(self.wrong_totals)} wrong "
+            f"totals, {len(self.wrong_closings)} wrong closings; longest silence of the mails "
             f"after the last kill of a worker: {self.longest_silence_s:.1f} s, "
             f"before it: {self.calm_silence_s:.1f} s"
         )
@@ -109,7 +139,9 @@ class Readers:
         self._report = report
         self._busy_at = time.monotonic()
         self._consumer = barnabas.Consumer(
-            servers, ["payments", "orders-dead", "mails"], security=security
+            servers,
+            ["payments", "orders-dead", "mails", "reminded", "closings"],
+            security=security,
         )
 
     def read(self) -> None:
@@ -118,9 +150,22 @@ class Readers:
                 self._report.mails[message.value.decode()] += 1
                 self._busy_at = time.monotonic()
             elif message.topic == "payments":
-                self._report.payments[json.loads(message.value)["order"]] += 1
+                self._pay(json.loads(message.value))
+            elif message.topic == "reminded":
+                self._report.reminders[message.value.decode()] += 1
+            elif message.topic == "closings":
+                self._report.closings[json.loads(message.value)["at_s"]] += 1
             else:
                 self._report.letters[json.loads(message.value)["id"]] += 1
+
+    def _pay(self, payment: dict[str, Any]) -> None:
+        order, customer = payment["order"], payment["customer"]
+        self._report.payments[order] += 1
+        self._report.paid[customer] += payment["cents"]
+        known = self._report.totals[customer]
+        self._report.totals[customer] = max(known, payment["total_cents"])
+        if payment["cents"] % REMINDED_CENTS == 0:
+            self._report.reminders_due.add(order)
 
     @property
     def silence_s(self) -> float:
@@ -200,7 +245,9 @@ def night(
             each.stopping.set()
         for each in customers:
             each.join()
-        _read_until(readers, lambda: not report.lost)
+        if clock.can_be_set:
+            clock.set(CLOCK_S)  # whatever was to be later is due
+        _read_until(readers, lambda: not report.lost and bool(report.closings))
         time.sleep(1)  # what is doubled would come now
         readers.read()
     finally:

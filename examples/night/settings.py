@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 SERVERS = os.environ.get("NIGHT_SERVERS", "localhost:9092")
 SECURITY: dict[str, str] = json.loads(os.environ.get("NIGHT_SECURITY", "{}"))
+STATE = os.environ.get("NIGHT_STATE")
+TICK_S = 15
+"""How often the shop closes its books."""
+REMINDED_CENTS = 50
+"""Customers who pay a multiple of this get a second mail."""
 
 
 @dataclass
@@ -19,3 +24,13 @@ class Order:
 class Payment:
     order: str
     cents: int
+    customer: str
+    total_cents: int
+    """What the customer has paid, with this payment."""
+
+
+@dataclass
+class Closing:
+    """Of the books, at a time in seconds since 1970."""
+
+    at_s: int

@@ -141,6 +141,50 @@ def test_share_groups_need_rights_for_their_settings_too() -> None:
     assert [each.is_optional for each in found] == [False, False, True, True, True]
 
 
+DELAYS = """
+import barnabas
+
+app = barnabas.App("{servers}", title="diary", security={security!r}, sends=["notes"])
+
+
+@app.handler("notes", group="diary", produces="diary")
+def write(note: str) -> str:
+    return note
+"""
+
+
+def test_records_for_later_need_more(cli: Cli, tmp_path: Path, closed: SaslBroker) -> None:
+    """With the printed rights, and no more, one is sent and handled."""
+    module = tmp_path / "rights_of_diary.py"
+    module.write_text(DELAYS.format(servers=closed.sasl_bootstrap, security=SECURITY))
+    with barnabas.Admin(closed.bootstrap) as admin:
+        for name in ("notes", "diary"):
+            admin.create_topic(name)
+    commands = cli.ok("app", "rights", str(module), "--delays").splitlines()
+    assert commands == [
+        "barnabas acls add alice read,write,describe_configs --topic notes",
+        "barnabas acls add alice read --group diary",
+        "barnabas acls add alice write --topic diary",
+        "barnabas acls add alice read,write,delete,create --topic notes.delayed",
+        "barnabas acls add alice read --group notes.delayed",
+        "barnabas acls add alice write --transactional-id notes.delayed --prefixed",
+    ]
+    grant(cli, commands)
+    assert check(cli, module, "--delays")[0] == 0
+
+    async def run() -> None:
+        app = loaded(module)
+        async with (
+            app.started(),
+            barnabas.aio.Consumer(closed.bootstrap, "diary") as consumer,
+        ):
+            await app.send("notes", "dear diary", delay="100ms")
+            (written,) = await wait_until_async(lambda: consumer.poll(0.1))
+            assert written.value == b"dear diary"
+
+    asyncio.run(run())
+
+
 def test_the_printed_commands_are_exactly_what_is_missing(cli: Cli, module: Path) -> None:
     assert check(cli, module)[:2] == (1, COMMANDS)
     for index, command in enumerate(COMMANDS):

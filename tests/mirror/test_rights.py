@@ -11,15 +11,16 @@ import pytest
 
 import barnabas
 from barnabas.client.admin.acls import AclBinding, create_acls
+from barnabas.client.rights.right import Right
 from barnabas.errors import NotAuthorized
 from barnabas.mirror.configured_flow import ConfiguredFlow
 from barnabas.mirror.flow import ClusterEnd, Flow
 from barnabas.mirror.flow_run import FlowRun
-from barnabas.mirror.rights import source_rights
+from barnabas.mirror.rights import source_rights, target_rights
 from tests.cli.conftest import Cli
 from tests.support.access import CLOSED
 from tests.support.sasl import ADMIN, SECURITY, SaslBroker
-from tests.support.wait import wait_until
+from tests.support.wait import LIMIT_S, wait_until, wait_until_async
 
 USER = ADMIN[0]
 CAROL = SECURITY | {"sasl.username": "carol", "sasl.password": "hatter"}
@@ -174,6 +175,47 @@ def test_with_them_a_flow_runs_and_without_one_it_does_not_start(
     assert "none is missing" in cli.run("mirror", "rights", *options, "--check").stderr.decode()
     with running(mirrored), barnabas.Consumer(closed[1].bootstrap, "A.orders") as consumer:
         assert wait_until(lambda: consumer.poll(0.5))[0].value == b"first"
+
+
+def test_a_right_that_is_taken_away_is_named(closed: tuple[SaslBroker, SaslBroker]) -> None:
+    """With the operation, and the command that grants it again."""
+    source, target = closed
+    ends = [
+        ClusterEnd(name, broker.sasl_bootstrap, SECURITY)
+        for name, broker in zip("CD", closed, strict=True)
+    ]
+    mirrored = ConfiguredFlow(Flow(*ends, ("orders",)))
+    writing = AclBinding(f"User:{USER}", "WRITE", "TOPIC", "C.", pattern_type="PREFIXED")
+
+    async def run() -> None:
+        for broker, rights in (
+            (source, source_rights(mirrored)),
+            (target, target_rights(mirrored)),
+        ):
+            async with barnabas.aio.Admin(broker.bootstrap) as admin:
+                await admin.create_acls({rule_of(each): None for each in rights})
+        copying = asyncio.create_task(FlowRun(mirrored).run())
+        async with barnabas.aio.Consumer(target.bootstrap, "C.orders") as consumer:
+            await wait_until_async(lambda: consumer.poll(0.5))
+        async with barnabas.aio.Admin(target.bootstrap) as admin:
+            await admin.delete_acls([writing])
+        async with barnabas.aio.Producer(source.bootstrap) as producer:
+            await producer.send("orders", b"second")
+        async with asyncio.timeout(LIMIT_S):
+            await copying
+
+    with pytest.raises(NotAuthorized, match=r"write is not allowed .* write --topic C\.orders$"):
+        asyncio.run(run())
+
+
+def rule_of(right: Right) -> AclBinding:
+    return AclBinding(
+        f"User:{USER}",
+        right.operation.name,
+        right.resource_type.name,
+        right.name,
+        pattern_type="PREFIXED" if right.prefixed else "LITERAL",
+    )
 
 
 def test_narrower_rules_do_for_an_expression(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.app.handler import Handler
 from barnabas.app.schedules.schedule import Schedule, schedules_topic
+from barnabas.client.delays.delayed_rights import mover_rights, sender_rights
 from barnabas.client.results.results_topic import results_topic
 from barnabas.client.rights.right import Right, created_topic, group, topic, transactional_id
 from barnabas.wire.acl_codes import AclOperation, ResourceType
@@ -17,6 +18,17 @@ def rights_of(
     found += dict.fromkeys(each for one in schedules for each in _rights_of_schedule(one))
     found += [topic(AclOperation.WRITE, name, "app.send") for name in sends]
     return found
+
+
+def delay_rights_of(handlers: Iterable[Handler], sends: Iterable[str] = ()) -> list[Right]:
+    """To move delayed records of topics that are handled, and to send some to other topics.
+
+    Most topics have none. So an application starts without these, and logs what it lacks when there
+    are some.
+    """
+    moved = dict.fromkeys(name for handler in handlers for name in handler.topics)
+    found = [each for name in moved for each in mover_rights(name)]
+    return found + [each for name in sends for each in sender_rights(name)]
 
 
 def _rights_of_schedule(schedule: Schedule) -> Iterator[Right]:

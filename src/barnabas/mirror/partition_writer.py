@@ -196,7 +196,8 @@ class PartitionWriter:
         (result,) = response.responses[0].partition_responses
         if result.error_code in _FENCED:
             raise ProducerFenced.of(self._owner.transactional_id)
-        check(result.error_code, f"partition {self.partition}", result.error_message)
+        what = f"partition {self.partition}"
+        check(result.error_code, what, result.error_message, needs="write")
         return result.base_offset
 
 

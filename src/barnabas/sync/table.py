@@ -73,15 +73,21 @@ class Table(Client):
             raise
         return self
 
-    def wait_until_current(self, timeout_s: float | None = None) -> None:
+    def wait_until_current(
+        self, timeout_s: float | None = None, *, open_transactions: bool = False
+    ) -> None:
         """Wait until the table has all records that the topic had when this was called.
 
-        Call it to see a write that was acknowledged before. Raises `RequestTimedOut` after
-        `timeout_s`; the table continues to read.
+        Call it to see a write that was acknowledged before. With `open_transactions`, it also waits
+        for the ends of transactions that have written to the topic: of those that are committed in
+        this moment, group offsets may be visible and the records not yet. Do not wait in a
+        transaction that has written to the topic itself.
+
+        Raises `RequestTimedOut` after `timeout_s`; the table continues to read.
         """
         if timeout_s is not None:
             check_at_least(0, timeout_s=timeout_s)
-        self._wait(self._core.wait_until_current(timeout_s))
+        self._wait(self._core.wait_until_current(timeout_s, open_transactions))
 
     # -- looking up ----------------------------------------------------------------------------
 

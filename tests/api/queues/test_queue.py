@@ -13,6 +13,7 @@ import barnabas
 from barnabas.errors import InvalidArgument, LockLost, NobodyListens, UndecodableRecord
 from tests.api.faces import Face
 from tests.api.queues.conftest import LOCK_S, Jobs
+from tests.support.wait import wait_until
 
 WAIT_S = 60
 _LIMIT = "max.message.bytes"
@@ -178,6 +179,69 @@ def test_dead_letters_have_the_reason_and_the_place(
     assert headers["dead-letter.deliveries"] == "3"
     with face.queue(queue_servers, topic, **settings) as queue:
         nothing_comes(queue)
+
+
+def test_a_job_is_locked_until_its_dead_letter_is_stored(
+    queue_servers: str, jobs: Jobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Released, it would be dropped by the broker after a few more deliveries."""
+    topic, letters = jobs(0), jobs(0)
+
+    def handle(_: Any) -> None:
+        raise ValueError("this job is no good")
+
+    with (
+        barnabas.Admin(queue_servers) as admin,
+        barnabas.Queue(
+            queue_servers, topic, group=topic, dead_letters=letters, max_deliveries=1
+        ) as queue,
+    ):
+        admin.set_configs({_LIMIT: 100}, topic=letters)
+        queue.put(b"x" * 500)
+        worker = threading.Thread(target=queue.run, args=[handle])
+        worker.start()
+        wait_until(lambda: [each for each in caplog.messages if "not stored yet" in each])
+        admin.set_configs({_LIMIT: 10000}, topic=letters)
+        _stop_when_filled(queue, queue_servers, letters)
+        worker.join()
+    with barnabas.Consumer(queue_servers, letters) as consumer:
+        (letter,) = consumer.poll(WAIT_S)
+    assert dict(letter.headers)["dead-letter.deliveries"] == b"1"
+    with barnabas.Queue(queue_servers, topic, group=topic) as queue:
+        nothing_comes(queue)
+
+
+@pytest.mark.parametrize("dead_letters", [False, True])
+def test_closing_waits_for_no_pause(queue_servers: str, jobs: Jobs, dead_letters: bool) -> None:
+    """Of a job that is to be released later, or whose dead letter can't be stored."""
+    topic, letters = jobs(0), jobs(0)
+    with barnabas.Admin(queue_servers) as admin:
+        admin.set_configs({_LIMIT: 100}, topic=letters)
+    queue = barnabas.Queue(
+        queue_servers,
+        topic,
+        group=topic,
+        retry_delay_s=900,
+        dead_letters=letters if dead_letters else None,
+        max_deliveries=1,
+        close_timeout_s=3_600,
+    )
+    queue.put(b"x" * 500)
+    job = queue.get(WAIT_S)
+    assert job is not None
+    failed = job.reject("no good") if dead_letters else job.release(delay=900)
+    queue.put(b"another").result(WAIT_S)
+    other = queue.get(WAIT_S)
+    assert other is not None
+    other.accept().result(WAIT_S)
+    closing = threading.Thread(target=queue.close)
+    closing.start()
+    closing.join(WAIT_S)
+    assert not closing.is_alive()
+    failed.result(WAIT_S)
+    with barnabas.Queue(queue_servers, topic, group=topic) as queue:
+        (again,) = take(queue, 1)
+        assert again.delivery_count == 2
 
 
 def _stop_when_filled(queue: Any, servers: str, topic: str) -> None:

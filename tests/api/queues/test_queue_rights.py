@@ -76,6 +76,44 @@ def test_the_commands() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "lacking",
+    ["read --topic drawings", "read --group painters", "write --topic lost", "create --topic lost"],
+)
+def test_a_worker_that_lacks_a_right_does_not_start(
+    cli: Cli, closed: SaslBroker, lacking: str
+) -> None:
+    """Not with the first dead letter, which might come in the middle of the night."""
+    with barnabas.Admin(closed.bootstrap) as admin, barnabas.Producer(closed.bootstrap) as producer:
+        admin.create_topic("drawings", exist_ok=True)
+        producer.send("drawings", b"cat")
+    for each in (
+        "read --topic drawings",
+        "read --group painters",
+        "write --topic lost",
+        "create --topic lost",
+    ):
+        if each != lacking:
+            cli.ok("acls", "add", USER, *each.split())
+    taken: list[object] = []
+    with (
+        barnabas.Queue(
+            closed.sasl_bootstrap,
+            "drawings",
+            group="painters",
+            security=SECURITY,
+            dead_letters="lost",
+        ) as queue,
+        pytest.raises(NotAuthorized) as raised,
+    ):
+        queue.run(taken.append)
+    assert str(raised.value).splitlines() == [
+        f"a worker of painters (user {USER}) lacks 1 right; an administrator grants them with:",
+        f"  barnabas acls add {USER} {lacking}",
+    ]
+    assert not taken
+
+
 def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.name == "barnabas.delays"]
 
@@ -108,6 +146,16 @@ def test_what_a_mover_lacks_is_said_once_with_the_commands(
         assert job is not None
         job.accept()
     assert len(messages(caplog)) == 2
+
+
+def test_a_denied_job_names_what_its_sender_needs(closed: SaslBroker) -> None:
+    with (
+        barnabas.Queue(
+            closed.sasl_bootstrap, "pictures", group="resizers", security=SECURITY
+        ) as queue,
+        pytest.raises(NotAuthorized, match=r"write is not allowed .* write --topic pictures$"),
+    ):
+        queue.put(b"cat")
 
 
 def test_what_a_sender_lacks_is_named_in_one_error(cli: Cli, closed: SaslBroker) -> None:

@@ -69,6 +69,28 @@ def test_only_committed_values_are_there(bootstrap: str) -> None:
         assert table[b"a"] == b"1"
 
 
+def test_a_transaction_that_is_open_can_be_waited_for(bootstrap: str) -> None:
+    """What it commits may be known already by the offsets that it commits with it."""
+    topic = new_topic(bootstrap)
+    with (
+        barnabas.Producer(bootstrap, transactional_id=f"id-{topic}") as producer,
+        barnabas.Table(bootstrap, topic) as table,
+    ):
+        with producer.transaction():
+            producer.send(topic, b"1", key=b"a").result()
+            table.wait_until_current()
+            assert b"a" not in table
+            with pytest.raises(RequestTimedOut):
+                table.wait_until_current(0.5, open_transactions=True)
+        table.wait_until_current(open_transactions=True)
+        assert table[b"a"] == b"1"
+        with suppress(ZeroDivisionError), producer.transaction():
+            producer.send(topic, b"2", key=b"a").result()
+            raise ZeroDivisionError
+        table.wait_until_current(open_transactions=True)
+        assert table[b"a"] == b"1"
+
+
 def test_for_asyncio_as_well(bootstrap: str) -> None:
     topic = new_topic(bootstrap)
     put(bootstrap, topic, apple="1")

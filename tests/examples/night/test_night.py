@@ -14,4 +14,5 @@ def test_a_short_night(tmp_path: Path) -> None:
     logs = "\n".join(each.read_text()[-1500:] for each in sorted(tmp_path.glob("*.log")))
     assert not report.lost, f"{report.text}\n{logs}"
     assert not report.doubled, f"{report.text}\n{logs}"
+    assert report.is_right, f"{report.text}\n{logs}"
     assert report.kills.total() > 3

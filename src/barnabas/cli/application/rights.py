@@ -13,6 +13,7 @@ EPILOG = """\b
 Examples:
   barnabas app rights orders:app --user billing
   barnabas app rights orders.py --check
+  barnabas app rights orders:app --delays --user billing
   barnabas app rights orders:app --user billing --check --command-config admin.properties
 """
 
@@ -26,6 +27,14 @@ def rights(
             metavar="MODULE:NAME", help="Application, as orders:app for orders.py, or the file."
         ),
     ],
+    delays: Annotated[
+        bool,
+        typer.Option(
+            "--delays",
+            help="Also for records for later: to move those of topics with a handler, and to send "
+            "to topics of App(sends=[...]).",
+        ),
+    ] = False,
     user: RightsUser = None,
     check: RightsCheck = False,
 ) -> int:
@@ -35,11 +44,14 @@ def rights(
     that only Outgoing(topic=...) and app.send name are known if the application lists them:
     App(sends=[...]).
     """
-    from barnabas.app.rights import rights_of
+    from barnabas.app.rights import delay_rights_of, rights_of
 
     app = load(name)
     override = cluster_override(common.command_config, common.bootstrap)
     security = app.security if override.security is None else override.security
     cluster = RightsCluster(override.bootstrap or app.bootstrap_servers, security)
-    found = rights_of(app.handlers.values(), app.sends, app.schedules)
+    handlers = app.handlers.values()
+    found = rights_of(handlers, app.sends, app.schedules)
+    if delays:
+        found += delay_rights_of(handlers, app.sends)
     return show_rights(found, cluster, user, check=check, as_json=common.as_json)

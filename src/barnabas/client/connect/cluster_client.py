@@ -170,11 +170,14 @@ class ClusterClient:
         self._image = image._replace(topics={**known, **found})
         return found
 
-    async def topic(self, name: str, *, auto_create: bool = False) -> TopicMetadata:
+    async def topic(
+        self, name: str, *, auto_create: bool = False, needs: str = "describe"
+    ) -> TopicMetadata:
         """What is known about a topic, asked for if nothing is.
 
-        Raises `BrokerError` if there is no such topic. With `auto_create` the broker is asked to
-        make it, and gets some time to do so.
+        Raises `BrokerError` if there is no such topic, or it is hidden from a user without any
+        right to it: the error names what the client `needs`. With `auto_create` the broker is asked
+        to make it, and gets some time to do so.
         """
         known = self.known_topic(name)
         if known is not None:
@@ -184,7 +187,7 @@ class ClusterClient:
             topic = (await self.refresh([name], auto_create=auto_create))[name]
             if not topic.error_code:
                 return topic
-            error = broker_error(topic.error_code, f"topic {name}", needs="describe")
+            error = broker_error(topic.error_code, f"topic {name}", needs=needs)
             if not error.retriable or self._monotonic() + pause > deadline:
                 raise error
             await asyncio.sleep(pause)

@@ -68,12 +68,20 @@ class TopicFollower(Generic[S]):
         finally:
             await self._cluster.close()
 
-    async def wait_until_current(self, timeout_s: float | None) -> None:
-        """Have all that was in the topic when this was called. Raises `RequestTimedOut`."""
+    async def wait_until_current(
+        self, timeout_s: float | None, open_transactions: bool = False
+    ) -> None:
+        """Have all that was in the topic when this was called. Raises `RequestTimedOut`.
+
+        With `open_transactions`, also what was not committed yet, as far as it is later.
+        """
         try:
             async with asyncio.timeout(timeout_s):
                 await self._start()
-                await self._reach(await self._ends())
+                isolation = (
+                    IsolationLevel.READ_UNCOMMITTED if open_transactions else self._isolation
+                )
+                await self._reach(await self._ends(isolation))
         except TimeoutError as error:
             raise RequestTimedOut(
                 f"topic {self._topic} was not read to its end in {timeout_s} s; it is still being "
@@ -149,21 +157,19 @@ class TopicFollower(Generic[S]):
 
     # -- being current -------------------------------------------------------------------------
 
-    async def _ends(self) -> dict[TopicPartition, int]:
+    async def _ends(self, isolation: IsolationLevel) -> dict[TopicPartition, int]:
         """Where the topic ends now; brokers that are away are waited for."""
         topics = await self._cluster.retrying(lambda: self._cluster.topics([self._topic]))
         topic = topics[self._topic]
         partitions = [TopicPartition(self._topic, each.partition) for each in topic.partitions]
-        found = await list_offsets(
-            self._cluster, dict.fromkeys(partitions, LATEST), self._isolation
-        )
+        found = await list_offsets(self._cluster, dict.fromkeys(partitions, LATEST), isolation)
         return {each: there.offset for each, there in found.items()}
 
     async def _ends_of_existing(self) -> dict[TopicPartition, int]:
         """As soon as the topic is there again."""
         while True:
             try:
-                return await self._ends()
+                return await self._ends(self._isolation)
             except BarnabasError as error:
                 if not error.retriable and not isinstance(error, UnknownTopic):
                     raise

@@ -269,7 +269,7 @@ class RecordProducer:
             self._check_open()
             route = self.routes.learn(
                 await self._cluster.retrying(
-                    lambda: self._cluster.topic(topic, auto_create=self._auto_create)
+                    lambda: self._cluster.topic(topic, auto_create=self._auto_create, needs="write")
                 )
             )
         elif partition is not None and partition >= len(route.adds):

@@ -19,6 +19,8 @@ from barnabas.client.delays.movers import DelayedMovers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.results.job_results import JobResults
 from barnabas.client.results.result_sends import ResultSends
+from barnabas.client.rights.check import denial_of
+from barnabas.client.rights.right import Right
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.acknowledgements import (
     PendingAcknowledgement,
@@ -78,6 +80,7 @@ class QueueCore:
         movers: DelayedMovers | None = None,
         results: JobResults | None = None,
         result_sends: ResultSends | None = None,
+        rights: Sequence[Right] = (),
     ) -> None:
         self.cluster = cluster
         self.group_id = group_id
@@ -92,6 +95,7 @@ class QueueCore:
         """Whether none are fetched and handed out for now."""
         self.close_timeout_s = CLOSE_TIMEOUT_S
         self._settings = dict(settings or {})
+        self._rights = rights  # to look for at the start
         self._renewal_s = max_lock_renewal_s
         self.retries = retries or RetryPolicy()
         self._dead_letters = dead_letters
@@ -260,12 +264,21 @@ class QueueCore:
 
     async def _join_and_stay(self) -> None:
         await self.cluster.retrying(self._connect)
+        await self._check_rights()
         if self._settings:
             await set_group_settings(self.cluster, self.group_id, self._settings)
         if self._dead_letters is not None:
             await check_delivery_limit(self.cluster, self.group_id, self.retries.max_deliveries)
         await NewTopics(self.cluster, self.topics).missing(None)
         await self._member.run()
+
+    async def _check_rights(self) -> None:
+        """What is denied now would be denied later, perhaps to the first dead letter."""
+        if self._rights:
+            denied = await denial_of(self.cluster, self._rights, f"a worker of {self.group_id}")
+            if denied is not None:
+                raise denied
+        self._rights = ()
 
     async def _delivery_limit(self) -> int:
         return await delivery_limit(self.cluster, self.group_id) or DEFAULT_LIMIT
@@ -439,8 +452,9 @@ class QueueCore:
             session.is_closing = True
         settlement = self._settlement
         settlement.drain()
+        settlement.release_kept()
         for message in self.held:
-            if message.is_delayed or (message.is_delivered and message.close_once()):
+            if message.is_delivered and message.close_once():
                 answer = settlement.track(Acknowledgement())
                 settlement.acknowledge(message, AcknowledgeType.RELEASE, answer)
         await settlement.flush()

@@ -13,9 +13,11 @@ from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.producer.record_producer import RecordProducer
 from barnabas.client.results.job_results import JobResults
 from barnabas.client.results.result_sends import ResultSends
+from barnabas.client.rights.right import Right
 from barnabas.client.share.dead_letters import DeadLetters
 from barnabas.client.share.group_settings import ISOLATION, START
 from barnabas.client.share.queue_core import QueueCore
+from barnabas.client.share.queue_rights import worker_rights
 from barnabas.client.share.retry_policy import RetryPolicy
 from barnabas.client.share.settlement import MAX_DELAY_S
 from barnabas.errors import InvalidArgument
@@ -92,11 +94,22 @@ def core_of(
         movers=DelayedMovers(bootstrap_servers, topics, client_id=client_id, security=security),
         results=JobResults(cluster, decoder(result_format, "result_format")),
         result_sends=ResultSends(cluster, producer, encoder(result_format, "result_format")),
+        rights=_rights_of(topics, group, dead_letters) if security else (),
     )
     core.close_timeout_s = close_timeout_s
     core.decode_key = _decoder(key_format, "key_format")
     core.decode_value = _decoder(value_format, "value_format")
     return core
+
+
+def _rights_of(topics: Sequence[str], group: str, dead_letters: str | None) -> list[Right]:
+    return [
+        right
+        for each in topics
+        for right in worker_rights(
+            each, group, dead_letters=dead_letters, delays=False, results=False
+        )
+    ]
 
 
 def _one_of(known: tuple[str, ...], name: str | None, argument: str) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+from barnabas.backoff import Backoff
 from barnabas.client.connect.background_tasks import BackgroundTasks
 from barnabas.client.results.job_ids import reply_to
 from barnabas.client.results.result_record import JobResult
@@ -34,6 +35,7 @@ from barnabas.quantities import counted
 MAX_DELAY_S = 900.0
 
 _FINAL = (AcknowledgeType.ACCEPT, AcknowledgeType.REJECT)
+_STORE_AGAIN = Backoff(0.5, 30.0)
 
 _log = logging.getLogger("barnabas.client")
 
@@ -88,6 +90,8 @@ class Settlement:
         self.is_closed = False
         """Whether nothing is sent any more."""
         self._unanswered: set[Acknowledgement] = set()
+        self._kept: dict[QueueMessage, Acknowledgement] = {}
+        """Locked until something has happened: a pause is over, or a dead letter is stored."""
 
     # -- the application's threads -------------------------------------------------------------
 
@@ -207,12 +211,27 @@ class Settlement:
     def _release(self, message: QueueMessage, delay_s: float, answer: Acknowledgement) -> None:
         if delay_s and not self._owner.is_stopped:
             message.renew_until = float("inf")
-            self._owner.held.delay(message)
+            self._keep(message, answer)
             assert self.loop is not None
-            kind = AcknowledgeType.RELEASE
-            self.loop.call_later(delay_s, self.acknowledge, message, kind, answer)
+            self.loop.call_later(delay_s, self._end_keep, message, AcknowledgeType.RELEASE)
         else:
             self.acknowledge(message, AcknowledgeType.RELEASE, answer)
+
+    def _keep(self, message: QueueMessage, answer: Acknowledgement) -> None:
+        """It makes room for another one meanwhile."""
+        self._owner.held.delay(message)
+        self._kept[message] = answer
+
+    def _end_keep(self, message: QueueMessage, kind: AcknowledgeType) -> None:
+        """Unless it has ended."""
+        answer = self._kept.pop(message, None)
+        if answer is not None:
+            self.acknowledge(message, kind, answer)
+
+    def release_kept(self) -> None:
+        """Nothing waits any longer: the queue is closed."""
+        for message in list(self._kept):
+            self._end_keep(message, AcknowledgeType.RELEASE)
 
     def _may_be_dropped(self, message: QueueMessage) -> bool:
         """Whether brokers may drop it while somebody waits for its result."""
@@ -248,15 +267,47 @@ class Settlement:
     async def _give_up(
         self, letters: DeadLetters, message: QueueMessage, reason: str, answer: Acknowledgement
     ) -> None:
-        """Store a dead letter, then reject the record; if that fails, release it."""
-        kind = AcknowledgeType.REJECT
-        try:
-            await letters.store(message, self._owner.group_id, reason)
-            await self._store_result(message, JobResult(error=reason))
-        except BarnabasError as error:
-            _log.warning("the dead letter of %r was not stored: %s", message, error)
-            kind = AcknowledgeType.RELEASE
-        self.acknowledge(message, kind, answer)
+        """Store a dead letter, then reject the record, which is locked until that is done.
+
+        If it was released instead, brokers would drop it after a few more deliveries.
+        """
+        is_stored = False
+
+        async def failure() -> BarnabasError | None:
+            nonlocal is_stored
+            try:
+                if not is_stored:
+                    await letters.store(message, self._owner.group_id, reason)
+                is_stored = True
+                await self._store_result(message, JobResult(error=reason))
+            except BarnabasError as error:
+                return error
+            return None
+
+        error = await failure()
+        if error is None:
+            self.acknowledge(message, AcknowledgeType.REJECT, answer)
+            return
+        if self._owner.held.find(message) is not message:
+            self._tell_lost(message, answer, "its lock has expired")
+            return
+        self._keep(message, answer)
+        said = ""
+        for pause_s in _STORE_AGAIN.pauses():
+            if said != str(error):
+                said = str(error)
+                _log.warning("the dead letter of %r is not stored yet: %s", message, said)
+            await asyncio.sleep(pause_s)
+            if message not in self._kept:
+                return  # the queue is closed
+            if message.deadline <= self._monotonic():
+                del self._kept[message]
+                self._tell_lost(message, answer, "its lock has expired")
+                return
+            error = await failure()
+            if error is None:
+                self._end_keep(message, AcknowledgeType.REJECT)
+                return
 
     async def _conclude(
         self,

@@ -86,7 +86,7 @@ def _asked(subscription: Subscription) -> list[str] | None:
 def _existing(topics: list[TopicMetadata], missing_ok: bool) -> list[TopicMetadata]:
     for topic in topics:
         if topic.error_code and not (missing_ok and topic.error_code in _MISSING):
-            check(topic.error_code, f"topic {topic.name}")
+            check(topic.error_code, f"topic {topic.name}", needs="describe")
     return topics
 
 
