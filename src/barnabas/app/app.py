@@ -68,6 +68,7 @@ class App:
         sends: Iterable[str] = (),
         state_directory: str | Path | None = None,
         serves_state: bool = False,
+        state_token: str | None = None,
         registry: "str | Registry | None" = None,
         value_format: FormatName | None = None,
     ) -> None:
@@ -84,6 +85,8 @@ class App:
         - `state_directory`: for the files of handlers with a `State`, about as large as the values.
           They are a cache. By default they are in `barnabas/state` in the user's cache folder.
         - `serves_state`: serve the values of states at `/state/HANDLER/KEY`, next to `/readyz`.
+        - `state_token`: requests for them need `Authorization: Bearer TOKEN`. Required unless they
+          are served to this machine only.
         - `registry`: the URL of a schema registry, or a `barnabas.formats.Registry` with options.
           Values that handlers take and return as models are then in the format `value_format`:
           "avro" (the default) or "json-schema". Other types are as without a registry.
@@ -96,6 +99,9 @@ class App:
         self.lifespan = lifespan
         self.state_directory = state_directory
         self.serves_state = serves_state
+        if state_token == "":
+            raise InvalidArgument("state_token='': give a token, or None to need none")
+        self.state_token = state_token
         self.values = ModelValues(registry, value_format)
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
