@@ -130,6 +130,7 @@ class App:
         produces: str | None = None,
         exactly_once: bool = False,
         share: bool = False,
+        results_of: str | Iterable[str] = (),
         standby: bool = False,
         max_batch: int = 500,
         start: Where | Offsets | None = None,
@@ -153,6 +154,8 @@ class App:
         - `exactly_once`: commit results and offsets in one transaction.
         - `share`: use a share group: any worker gets any record, in any order, and brokers count
           deliveries. `retries` are further deliveries, to any worker.
+        - `results_of`: with `share`, topics whose jobs are continued here: results go to their
+          topics of results too, and to no others.
         - `standby`: follow the state of partitions that another worker has, so that this one
           takes over without reading all of it.
         - `max_batch`: maximum number of records in a batch, if the function takes a list, or in a
@@ -177,6 +180,7 @@ class App:
                 produces=produces,
                 exactly_once=exactly_once,
                 share=share,
+                results_of=(results_of,) if isinstance(results_of, str) else tuple(results_of),
                 standby=standby,
                 max_batch=max_batch,
                 start=start,
