@@ -210,7 +210,7 @@ def _default(config: ConfigDef) -> str:
 
 def _valid(config: ConfigDef) -> str:
     if config.choices:
-        return ", ".join(f"`{choice}`" for choice in config.choices)
+        return ", ".join(f"`{choice}`" if choice else "empty" for choice in config.choices)
     if config.type is ConfigType.BOOLEAN:
         return "`true`, `false`"
     if config.low is not None and config.high is not None:

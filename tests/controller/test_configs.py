@@ -105,6 +105,9 @@ def test_lists(image: MetadataImage) -> None:
     assert change(image, T, ("cleanup.policy", OPERATION_APPEND, "delete")) == []
     left = change(image, T, ("cleanup.policy", OPERATION_SUBTRACT, "compact"))
     assert left == [("cleanup.policy", "delete")]
+    assert change(image, T, ("cleanup.policy", OPERATION_SUBTRACT, "delete")) == [
+        ("cleanup.policy", "")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,7 @@ def test_lists(image: MetadataImage) -> None:
         (T, ("log.retention.ms", OPERATION_SET, "1"), ErrorCode.INVALID_CONFIG),
         (T, ("retention.ms", OPERATION_APPEND, "1"), ErrorCode.INVALID_CONFIG),
         (T, ("retention.ms", 9, "1"), ErrorCode.INVALID_REQUEST),
-        (T, ("cleanup.policy", OPERATION_SUBTRACT, "compact"), ErrorCode.INVALID_CONFIG),
+        (T, ("cleanup.policy", OPERATION_SET, "shred"), ErrorCode.INVALID_CONFIG),
         ((TOPIC_RESOURCE, "u"), ("retention.ms", 0, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (ONE, ("node.id", OPERATION_SET, "2"), ErrorCode.INVALID_REQUEST),
         (ONE, ("node.id", OPERATION_DELETE, None), ErrorCode.INVALID_REQUEST),

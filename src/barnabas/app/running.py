@@ -7,7 +7,6 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from itertools import chain
-from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.app.abandoned_transactions import AbandonedTransactions
@@ -224,7 +223,8 @@ class Running:
         What takes longer than `grace_s` is cancelled, and comes again, to those that are left.
         """
         self._is_started = False
-        deadline = None if grace_s is None else monotonic() + grace_s
+        now_s = asyncio.get_running_loop().time()
+        deadline = None if grace_s is None else now_s + grace_s
         self._stopping.set()
         for task in (*self._timers, *self._schedule_tasks):
             task.cancel()
@@ -247,7 +247,8 @@ class Running:
         """Cancel what has not ended by then."""
         if deadline is None or not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=max(0.0, deadline - monotonic()))
+        left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+        _, late = await asyncio.wait(tasks, timeout=left_s)
         if late:
             _log.warning(
                 "records that are being handled take longer than the grace period: they are "

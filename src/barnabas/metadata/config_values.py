@@ -128,7 +128,7 @@ class ConfigDef:
         wrong = [item for item in items if self.items and not re.fullmatch(self.items, item)]
         if wrong:
             raise InvalidConfigError(f"{self.name} can't have {wrong[0]!r}; {self.doc}")
-        if self.choices and not items:
+        if self.choices and not items and "" not in self.choices:
             raise InvalidConfigError(f"{self.name} needs one or more of {', '.join(self.choices)}")
         missing = [item for item in self.needs if item not in items]
         if missing:

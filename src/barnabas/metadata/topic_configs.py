@@ -29,8 +29,8 @@ _WITH_EFFECT = (
         ConfigType.LIST,
         "delete",
         "Cleanup of old segments: delete removes them by age and size, compact keeps the last "
-        "record of every key; both may be given",
-        choices=("delete", "compact"),
+        "record of every key; both may be given, and without either everything is kept",
+        choices=("delete", "compact", ""),
         synonym="log.cleanup.policy",
     ),
     ConfigDef(

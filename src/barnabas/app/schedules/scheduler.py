@@ -117,13 +117,13 @@ class Scheduler:
                 if self._wall_clock is not None:
                     self._wall_clock.now_ms()  # ticks may be far away
         finally:
-            await self._off_duty()
-            with suppress(BarnabasError, TimeoutError):
-                async with asyncio.timeout(_LAST_COMMIT_S):
-                    await self._commit_last(source)
-            with suppress(BarnabasError, TimeoutError):
-                async with asyncio.timeout(_CLOSE_S):
-                    await source.close()
+            try:
+                await self._off_duty()
+                with suppress(BarnabasError, TimeoutError):
+                    async with asyncio.timeout(_LAST_COMMIT_S):
+                        await self._commit_last(source)
+            finally:  # also when cancelled once more: a member that is left behind stays on duty
+                await _close(source)
 
     async def _commit(self, source: Source, every_ms: int = _COMMIT_MS) -> None:
         """The offsets of the group are for people only, who see no lag where nothing is late."""
@@ -205,8 +205,10 @@ class Scheduler:
             self._wall_clock = None
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await _close(sink)
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:
+                await _close(sink)
 
     async def _begin_new(self, sink: Sink, done: dict[str, tuple[int, str]]) -> None:
         """A schedule that is new, or has other times, begins now: it has missed nothing."""
@@ -289,7 +291,7 @@ def _remembered(message: Message) -> dict[str, tuple[int, str]]:
     return {name: (tick, times)} if type(tick) is int and isinstance(times, str) else {}
 
 
-async def _close(sink: Sink) -> None:
+async def _close(client: Sink | Source) -> None:
     with suppress(BarnabasError, TimeoutError):
         async with asyncio.timeout(_CLOSE_S):
-            await sink.close()
+            await client.close()
