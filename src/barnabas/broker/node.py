@@ -373,7 +373,7 @@ class Node:
             registration=self._registration,
             metadata_offset=lambda: self.follower.end_offset,
             is_settled=lambda: self.follower.is_in_step and self.lost_replicas.is_settled,
-            may_vouch=lambda: not self.partitions.has_suspects,
+            may_vouch=self._may_vouch,
             heartbeat_interval_ms=config.membership.heartbeat_interval_ms,
             session_timeout_ms=config.membership.session_timeout_ms,
             disconnect_grace_ms=ControllerConfig().disconnect_grace_ms - _DISCONNECT_MARGIN_MS,
@@ -403,6 +403,9 @@ class Node:
 
     def _reapply(self, partition: Partition) -> None:
         self.partitions.reapply(partition)
+
+    def _may_vouch(self) -> bool:
+        return not (self.partitions.has_suspects or self.lost_replicas.has_unsettled)
 
     def _write_down_settled(self) -> None:
         self.partitions.high_watermarks.write_now()

@@ -41,6 +41,7 @@ class LocalLog:
         "recovery",
         "segments",
         "suspect_epochs_from",
+        "suspect_from",
     )
 
     def __init__(
@@ -74,10 +75,12 @@ class LocalLog:
         """The high watermark, which the replica sets; `log.state` keeps it."""
         self.epochs = recovered.epochs
         self.suspect_epochs_from = recovered.suspect_epochs_from
-        self.gap_from = recovered.gap_from
-        """See `Recovered`; as it was when the log was opened."""
         """From this offset on, batches may be of other leader epochs than they say; see
         `epoch_order`."""
+        self.gap_from = recovered.gap_from
+        """See `Recovered`; as it was when the log was opened."""
+        self.suspect_from = recovered.suspect_from
+        """From this offset on, records are to be replaced; `log.state` keeps it. See `suspects`."""
         self.lost_ranges = recovered.lost_ranges
         self.marked_start = recovered.marked_start
         """No segment was deleted behind this offset; see `start_mark`."""

@@ -28,6 +28,7 @@ from barnabas.log.scrub import LogScrub
 from barnabas.log.segment.open_files import OpenFiles
 from barnabas.log.state_file import StateFile
 from barnabas.log.storage import Disk
+from barnabas.log.suspects import LogSuspects
 from barnabas.log.truncation import LogTruncation
 
 
@@ -55,6 +56,7 @@ class Log(LocalLog):
         "retention",
         "scrub",
         "state_file",
+        "suspects",
         "truncate_fully_and_start_at",
         "truncate_to",
         "truncation",
@@ -84,6 +86,7 @@ class Log(LocalLog):
         self.damage = LogDamage(self, roller, self.state_file)
         self.scrub = LogScrub(self)
         self.epoch_repair = EpochRepair(self)
+        self.suspects = LogSuspects(self, self.flusher, self.state_file)
         if self.suspect_epochs_from is not None:
             suspect_from = self.suspect_epochs_from
             self.state_file.distrust(

@@ -14,9 +14,10 @@ Earlier releases wrote none.
     untrusted          base offsets of the other segments
     expected_end       where the log ended before it lost its end, as long as the loss is not known
     closed_end         where the log ended when it was last closed
+    suspect_from       records from here on may differ from those of other replicas; see `suspects`
 
-A recovery that finds losses where there is no such file writes one that has only `lost_ranges` and
-`expected_end`: for everything else, the log is opened as without the file.
+A recovery that finds losses where there is no such file writes one that has only `lost_ranges`,
+`expected_end` and `suspect_from`: for everything else, the log is opened as without the file.
 
 A log can be opened without the file. **A segment is trusted if it is listed here with exactly the
 size it has now, and every other segment is scanned.** Only synced segments are listed. So after a
@@ -99,6 +100,8 @@ class LogState(NamedTuple):
     replicas know of it."""
     closed_end: int = -1
     """Where the log ended when it was last closed; -1 if it never was. A snapshot is there."""
+    suspect_from: int | None = None
+    """The first record that a power loss may have changed, as long as it was not replaced."""
 
 
 class Losses(NamedTuple):
@@ -106,6 +109,7 @@ class Losses(NamedTuple):
 
     lost_ranges: tuple[LostRange, ...] = ()
     expected_end: int = 0
+    suspect_from: int | None = None
 
 
 def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = False) -> None:
@@ -122,6 +126,7 @@ def write_state(disk: Disk, directory: str, state: LogState, *, sync: bool = Fal
         "untrusted": sorted(state.untrusted),
         "expected_end": state.expected_end,
         "closed_end": state.closed_end,
+        "suspect_from": state.suspect_from,
     }
     _write(disk, directory, content, sync=sync)
 
@@ -155,12 +160,14 @@ def read_state_and_losses(disk: Disk, directory: str) -> tuple[LogState | None, 
         content = json.loads(data)
         if content["version"] != _VERSION:
             return None, losses
+        suspect_from = content.get("suspect_from")
         losses = Losses(
             tuple(
                 LostRange(int(start), int(end), str(reason))
                 for start, end, reason in content.get("lost_ranges", ())
             ),
             int(content.get("expected_end", 0)),
+            None if suspect_from is None else int(suspect_from),
         )
         segments = [SegmentState(*map(int, numbers)) for numbers in content["segments"]]
         state = LogState(
@@ -178,6 +185,7 @@ def read_state_and_losses(disk: Disk, directory: str) -> tuple[LogState | None, 
             frozenset(map(int, content.get("untrusted", ()))),
             losses.expected_end,
             int(content.get("closed_end", -1)),
+            losses.suspect_from,
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None, losses

@@ -115,6 +115,7 @@ class StateFile:
             untrusted=untrusted,
             expected_end=log.missed_end,
             closed_end=log.closed_end,
+            suspect_from=log.suspect_from,
         )
         # A torn file would not tell of the losses that the one before may have told of.
         is_only_copy = bool(state.lost_ranges or state.expected_end)

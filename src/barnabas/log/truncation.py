@@ -95,6 +95,7 @@ class LogTruncation:
                 Progress(),
                 expected_end=log.missed_end,
                 closed_end=log.closed_end,
+                suspect_from=log.suspect_from,
             )
             write_state(disk, log.directory, state, sync=True)
             self._flusher.restart_at(0)

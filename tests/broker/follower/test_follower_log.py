@@ -130,9 +130,11 @@ def test_a_replica_in_doubt_leads_only_if_nobody_can_stand_in_for_it() -> None:
 
 def test_records_stay_suspect_until_they_are_cut_off() -> None:
     disk, partition = replica()
+    disk.capacity = 1 << 30
     partition.leader_id = 2
     partition.doubt = ReplicaDoubt("it has lost something", 1)
     assert settle_doubt(partition)
+    disk.capacity = disk.used()
     with pytest.raises(StorageError, match="No space left"):
         truncate_suspect(partition)
     assert partition.doubt.awaits_leader

@@ -38,6 +38,22 @@ def test_a_node_is_not_ready_while_its_own_replicas_catch_up(
     assert report.details == {"reasons": ["this node's replicas are still catching up: t-0"]}
 
 
+def test_a_node_without_a_controller_names_the_voters(
+    health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_node.lifecycle, "is_fenced", True)
+    (reason,) = reasons(health)
+    assert reason == "no contact with the controller"
+    monkeypatch.setattr(type(local_node.quorum), "leader_id", None)
+    (reason,) = reasons(health)
+    assert reason.endswith(f"none is elected, which takes 1 of the voters {local_node.node_id}")
+
+
+def reasons(health: Health) -> list[str]:
+    found: Any = health.ready().details["reasons"]
+    return list(found)
+
+
 def test_a_replica_that_a_move_adds_does_not_count(
     health: Health, local_node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:

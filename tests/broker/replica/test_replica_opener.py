@@ -48,6 +48,8 @@ class Node:
         )
         self._loop = asyncio.new_event_loop()
         self._loop.close()
+        self.is_suspect = False
+        self.leader_epoch = 0
 
     def opened(self, topic_id: bytes, replicas: tuple[int, ...] = (1, 2, 3)) -> Partition:
         host = PartitionHost(
@@ -59,10 +61,10 @@ class Node:
             Clock(),
             host,
             HighWatermarkCheckpoint(self.disk, "data"),
-            is_suspect=lambda: False,
+            is_suspect=lambda: self.is_suspect,
             is_directory_new=lambda: False,
         )
-        image = PartitionImage(0, list(replicas), list(replicas), 2, 0, 0)
+        image = PartitionImage(0, list(replicas), list(replicas), 2, self.leader_epoch, 0)
         return opener.open(TopicImage("t", topic_id, [image]), 0, self.config, LIMITS)
 
     def filled(self) -> None:

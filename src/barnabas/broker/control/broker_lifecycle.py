@@ -75,7 +75,8 @@ class BrokerLifecycle:
         `disconnect_grace_ms` once the connection has broken.
 
         `is_settled` once all partitions are open, and the controller knows which of them have lost
-        something; `may_vouch`, unless some could not even be opened.
+        something; `may_vouch`, unless some could not even be opened, or the disk refuses to keep
+        what they may have lost.
 
         `on_cut_off` is called when no controller has answered for the session timeout, and
         `on_failure` when heartbeats end because of a bug, or all other nodes belong to another

@@ -81,6 +81,8 @@ class LostReplicas:
         self._reports: dict[Key, _Report] = {}
         self._refused: set[Key] = set()
         """Replicas that no other can replace yet."""
+        self._unsettled: set[Key] = set()
+        """Replicas whose doubt the disk has refused to write down."""
         self._unwritable: dict[Key, float] = {}
         """Replicas that could not append, and when they were reported last."""
         self._woken: Future[None] | None = None
@@ -91,6 +93,12 @@ class LostReplicas:
         """Whether the controller knows of all replicas in doubt, or has answered that they can
         wait."""
         return not self._reports
+
+    @property
+    def has_unsettled(self) -> bool:
+        """Whether the next start would take suspect records of a replica for good ones, if it
+        trusted the disk."""
+        return bool(self._unsettled)
 
     def doubt(self, partition: Partition) -> None:
         """A replica may lack acknowledged records: `PartitionHost.on_doubt`."""
@@ -200,14 +208,18 @@ class LostReplicas:
         partition = report.partition
         if partition is not None and not partition.deleted and partition.doubt:
             self._report(key, report)
+        else:
+            self._unsettled.discard(key)
 
     def _settle(self, key: Key, report: _Report) -> None:
         partition = report.partition
+        self._unsettled.discard(key)
         if partition is None or partition.deleted:
             return
         try:
             if settle_doubt(partition):
                 self._refetch(partition)
-        except StorageError as error:  # it can't be truncated, most likely, but it has to be
+        except StorageError as error:  # a full disk, most likely
+            self._unsettled.add(key)
             logger.error("%s: %s", report.name, error)
             self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)

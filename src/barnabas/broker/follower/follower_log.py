@@ -128,4 +128,5 @@ def _restart(partition: Partition, offset: int, *, keep: bool) -> None:
     if doubt.suspect_from is not None:
         replica_truncation.expect_refetch(partition)
     replica_truncation.start_at(partition, offset, keep=keep)
+    partition.log.suspects.clear()
     doubt.suspect_from, doubt.awaits_leader = None, False

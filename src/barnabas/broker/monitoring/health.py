@@ -82,7 +82,7 @@ class Health:
         elif node.lifecycle.is_leaving:
             reasons.append("handing over leadership")
         elif node.lifecycle.is_cut_off:
-            reasons.append("no contact with the controller")
+            reasons.append(f"no contact with the controller{self._why_no_controller()}")
         if node.quorum.no_room is not None:
             reasons.append(f"the disk is full: {node.quorum.no_room}")
         refused = node.partitions.refused_appends.recent()
@@ -100,6 +100,14 @@ class Health:
         if behind:
             reasons.append(f"this node's replicas are still catching up: {some(behind)}")
         return Report(not reasons, {"reasons": reasons})
+
+    def _why_no_controller(self) -> str:
+        quorum = self._node.quorum
+        if quorum.leader_id is not None:
+            return ""
+        voters = quorum.voters
+        names = ", ".join(str(key.node_id) for key in voters.keys)
+        return f": none is elected, which takes {voters.majority} of the voters {names}"
 
     def _behind(self) -> Iterator[str]:
         """The partitions of which this node has a replica that is not in sync.

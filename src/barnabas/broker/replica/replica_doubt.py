@@ -61,6 +61,11 @@ class ReplicaDoubt:
         if end_offset >= leader_high_watermark >= self.committed_upto:
             self.refetch_upto = self.committed_upto = 0
 
+    def suspect(self, offset: int) -> None:
+        """Refetch the log from this offset on, unless it is refetched from an earlier one on."""
+        known = self.suspect_from
+        self.suspect_from = offset if known is None else min(offset, known)
+
     def settle(self) -> None:
         """No other node relies on this replica any longer. Suspect records stay suspect until they
         are truncated, when another node leads."""
@@ -112,7 +117,7 @@ def examine_epochs(partition: "Partition", leader_epoch: int) -> None:
     log = partition.log
     first = log.start_of_epoch_above(leader_epoch)
     if first is not None and not partition.doubt:
-        partition.doubt.suspect_from = first
+        partition.doubt.suspect(first)
         doubt_replica(
             partition,
             f"its batch at offset {first} is of leader epoch {log.leader_epoch_for(first)}, and "
@@ -151,6 +156,9 @@ def settle_doubt(partition: "Partition") -> bool:
     was_hole = doubt.is_only_hole
     partition.log.loss_is_known()
     doubt.awaits_leader = partition.leading is None and doubt.suspect_from is not None
+    if doubt.awaits_leader:  # this node may end before that one answers
+        partition.log.suspects.note(doubt.suspect_from)
+        partition.log.suspects.keep()
     doubt.settle()
     partition.log.is_in_doubt = False
     partition.host.settled(partition)

@@ -107,6 +107,8 @@ class ReplicaOpener:
         partition = Partition(topic.name, index, topic.topic_id, log, limits, self._host)
         partition.doubt = doubt
         log.is_in_doubt = bool(doubt)
+        if doubt.lacks_end or log.gap_from is not None:  # other evidence stays on the disk
+            log.suspects.note(doubt.suspect_from)
         if log.flusher.is_required and log.flushed_offset < log.log_end_offset:
             # Unsynced since a crash: must not be served yet.
             if not power_lost:

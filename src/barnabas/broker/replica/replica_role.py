@@ -72,6 +72,8 @@ def _prepare_log(partition: "Partition", image: PartitionImage, *, may_lead: boo
         if partition.is_recovering and len(image.replicas) > 1:
             truncate_damaged(partition)
         adopt_epochs(partition, image.leader_epoch)
+        if not partition.is_leader:
+            partition.log.suspects.clear()
 
 
 def _lead(partition: "Partition") -> None:

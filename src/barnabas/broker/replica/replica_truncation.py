@@ -71,6 +71,7 @@ def truncate_suspect(partition: "Partition") -> None:
             start_at(partition, start, keep=True)
         else:
             truncate_to(partition, doubt.suspect_from, keep=True)
+        partition.log.suspects.clear()
         doubt.suspect_from, doubt.awaits_leader = None, False
 
 

@@ -52,6 +52,11 @@ def examine(
     if garbled is not None:
         doubts.append(f"the leader epoch of its batch at offset {garbled} is damaged")
         suspect_from = garbled if suspect_from is None else min(suspect_from, garbled)
+    if log.suspect_from is not None:
+        doubts.append(f"its records from {log.suspect_from} on were suspect, and not replaced yet")
+        known = log.suspect_from
+        suspect_from = known if suspect_from is None else min(suspect_from, known)
+        lacks_end = True
     if log.gap_from is not None:
         doubts.append(f"a power loss may have made the gap in it from offset {log.gap_from} on")
         suspect_from = log.gap_from if suspect_from is None else min(suspect_from, log.gap_from)
@@ -86,6 +91,7 @@ def accept_alone(
 
     Raises `StorageError`.
     """
+    log.suspects.clear()
     end = log.log_end_offset
     expected = _expected_end(log, acknowledged)
     if expected > end:

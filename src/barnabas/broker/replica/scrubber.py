@@ -148,5 +148,6 @@ class Scrubber:
                 rot.reason,
             )
         if len(partition.replicas) > 1 and not partition.doubt:
-            partition.doubt.suspect_from = log.lost_ranges.first_offset
+            for lost in log.lost_ranges:
+                partition.doubt.suspect(lost.start)
             doubt_replica(partition, f"it has lost {log.lost_ranges}")

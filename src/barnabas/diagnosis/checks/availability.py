@@ -78,8 +78,8 @@ def _bring_back(facts: Facts, names: Sequence[TopicPartition]) -> str:
     }
     fixes = []
     if missing - up:
-        whose = "their logs say" if len(missing - up) > 1 else "its log says"
-        fixes.append(f"start {_nodes(missing - up)}; {whose} why it is down")
+        why = "their logs say why they are" if len(missing - up) > 1 else "its log says why it is"
+        fixes.append(f"start {_nodes(missing - up)}; {why} down")
     if missing & up:
         fixes.append(
             f"see in the log of {_nodes(missing & up)} why it does not keep up: its disk, its "

@@ -31,6 +31,11 @@ class LossMemory:
         """Where the log ended before it lost its end; 0 if that is not known to be lost."""
         return self._written.expected_end
 
+    @property
+    def suspect_from(self) -> int | None:
+        """See `LogSuspects`; only the end of the doubt removes it."""
+        return self._written.suspect_from
+
     def covers(self, start: int, end: int) -> bool:
         """Whether earlier starts have found that all between these offsets is lost."""
         lost = self._earlier.at(start)
@@ -38,8 +43,11 @@ class LossMemory:
 
     def keep(self, lost: LostRanges, expected_end: int = 0) -> None:
         """Write losses to stable storage, unless they are there. Raises OSError."""
-        found = Losses(tuple(lost), max(expected_end, self._written.expected_end))
-        if found == self._written or not (lost or found.expected_end):
+        written = self._written
+        found = written._replace(
+            lost_ranges=tuple(lost), expected_end=max(expected_end, written.expected_end)
+        )
+        if found == written or not (lost or found.expected_end):
             return
         if self._state is None:
             write_losses(self._disk, self._directory, found)

@@ -53,3 +53,5 @@ class Recovered(NamedTuple):
     """Where a gap begins in the newest segment that a power loss may have made: in a batch that was
     not synced, the base offset may be garbled, which no checksum covers. A follower that copied a
     compacted log has such gaps, too."""
+    suspect_from: int | None = None
+    """From which offset on the records were suspect when the log was last used; see `suspects`."""

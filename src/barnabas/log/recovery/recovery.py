@@ -175,6 +175,7 @@ class Recovery:
             self._state.closed_end if self._state is not None else -1,
             is_compaction_unknown=self._is_compaction_unknown and bool(segments),
             gap_from=self._loader.gap_from if self._power_lost else None,
+            suspect_from=self._memory.suspect_from,
         )
 
     def _mark_start(self, first: int, start: int) -> None:
