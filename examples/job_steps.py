@@ -30,7 +30,9 @@ def main(bootstrap: str) -> None:
             admin.create_topic(topic, partitions=2, exist_ok=True)
     with (
         Queue(bootstrap, "load", group="loaders", value_format="str") as loaders,
-        Queue(bootstrap, "scale", group="scalers", value_format="json") as scalers,
+        Queue(
+            bootstrap, "scale", group="scalers", value_format="json", results_of="load"
+        ) as scalers,
         Queue(bootstrap, "load", group="loaders", value_format="str") as albums,
     ):
         workers = [

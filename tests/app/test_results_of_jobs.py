@@ -9,7 +9,7 @@ import pytest
 
 import barnabas
 from barnabas import App
-from barnabas.errors import JobFailed
+from barnabas.errors import InvalidArgument, JobFailed
 from tests.support.wait import LIMIT_S
 
 
@@ -58,3 +58,36 @@ def test_a_handler_of_a_share_group_answers(servers: str) -> None:
                 await unknown
 
     asyncio.run(run())
+
+
+def test_a_handler_answers_for_the_steps_before_it_that_it_names(servers: str) -> None:
+    first, topic = (f"mails-{uuid4().hex[:8]}" for _ in range(2))
+    app = App(servers)
+
+    @app.handler(topic, group=topic, share=True, results_of=first)
+    async def send(mail: Mail) -> str:
+        return f"sent to {mail.to}"
+
+    async def run() -> None:
+        async with (
+            app.started(),
+            barnabas.aio.Queue(servers, first, group=first, value=Mail) as queue,
+            barnabas.aio.Queue(servers, topic, group=topic, value=Mail) as next_step,
+            asyncio.timeout(LIMIT_S),
+        ):
+            submitted = await queue.submit(Mail("ada"))
+            job = await queue.get()
+            assert job is not None
+            await next_step.put(Mail("bob"), continues=job)
+            job.accept()
+            assert await submitted == "sent to bob"
+
+    asyncio.run(run())
+
+
+def test_only_jobs_have_results_for_others() -> None:
+    async def send(mail: Mail) -> str:
+        return mail.to
+
+    with pytest.raises(InvalidArgument, match="results_of is for jobs; add share=True"):
+        App().handler("t", group="g", results_of="first")(send)

@@ -1,9 +1,11 @@
 """Who may write the state of the service: the last one that took it, and no other."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 import pytest
 
@@ -12,7 +14,7 @@ from barnabas.connect.settings import ServiceSettings, Timing
 from barnabas.connect.state.leadership import Leadership, NotLeader
 from barnabas.connect.state.records import Leader, definition_key, status_key
 from barnabas.connect.state.state_topics import StateTopics
-from barnabas.errors import InvalidArgument, ProducerFenced
+from barnabas.errors import BarnabasError, InvalidArgument, ProducerFenced
 from barnabas.sync.admin import Admin
 from tests.support.broker import BrokerProcess
 from tests.support.wait import wait_until_async
@@ -92,6 +94,69 @@ def test_who_has_not_caught_up_does_not_replace_a_leader(monkeypatch: pytest.Mon
     monkeypatch.setattr(Leadership, "_lead", lead)
     settings = ServiceSettings("localhost:1", "checkpoints", Path(), timing=QUICK)
     asyncio.run(stand_by())
+
+
+class UnreadableTopics:
+    """Can't be read while `error` says so."""
+
+    leader: Leader | None = None
+    error: BarnabasError | None = None
+
+    async def catch_up(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+class QuietProducer:
+    """Writes nowhere, and is fenced by none."""
+
+    opened = 0
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        QuietProducer.opened += 1
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        yield
+
+    async def send(self, *_: object) -> None: ...
+
+
+def test_a_leader_that_can_not_read_what_it_has_written_leads_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would decide the next request by a state without it."""
+    QuietProducer.opened = 0
+    monkeypatch.setattr("barnabas.connect.state.leadership.Producer", QuietProducer)
+    monkeypatch.setattr("barnabas.connect.state.leadership._RETRY_S", 0.01)
+    asyncio.run(can_not_read())
+
+
+async def can_not_read() -> None:
+    settings = ServiceSettings("localhost:1", "checkpoints", Path(), timing=QUICK)
+    topics = UnreadableTopics()
+    first = Instance(settings, cast("StateTopics", topics), "first:1")
+    await wait_until_async(lambda: first.leases)
+    await first.define("one")
+    assert first.leadership.is_leader
+    topics.error = BarnabasError("no answer")
+    with pytest.raises(BarnabasError, match="no answer"):
+        await first.define("two")
+    assert not first.leadership.is_leader, "it decides nothing"
+    with pytest.raises(NotLeader):
+        await first.define("three")
+    leases = len(first.leases)
+    topics.error = None
+    await wait_until_async(lambda: first.leadership.is_leader and len(first.leases) > leases)
+    assert QuietProducer.opened == 2, "it leads again after it has read everything"
+    await first.define("four")
+    first.leadership.resign()
+    await first.task
 
 
 @dataclass

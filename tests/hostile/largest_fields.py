@@ -160,8 +160,8 @@ class _Body:
         self._case = case
         self._block = blocks()[case.api]
         self._flexible = case.version in self._block.flexible
-        self._max_bytes = min(max_bytes, route.max_bytes) - _HEADER_BYTES
-        self._max_elements = route.max_elements
+        self._max_bytes = min(max_bytes, route.limits.size) - _HEADER_BYTES
+        self._max_elements = route.limits.elements
         self._elements = 0
         """Array elements outside of the field that is large."""
         self._outside = 0

@@ -1,5 +1,7 @@
 """Small requests that decompress to very much: others are served meanwhile."""
 
+import pytest
+
 from barnabas.records.compression import Compression
 from barnabas.records.encode import encode_batch
 from barnabas.wire.errors import ErrorCode
@@ -36,13 +38,36 @@ def test_a_partition_that_is_named_twice_is_refused(broker: BrokerProcess) -> No
     assert onlooker.longest_wait_s < 1.0
 
 
-def test_batches_that_decompress_to_much_are_checked_in_turns(broker: BrokerProcess) -> None:
+@pytest.mark.parametrize("settings", [{}, {"compression_type": "gzip"}])
+def test_a_request_decompresses_to_eight_of_the_largest_batches(
+    broker: BrokerProcess, settings: dict[str, str]
+) -> None:
+    """However many partitions it names, and also if the topic has another codec."""
     with RawClient(broker.host, broker.port) as client, Onlooker(broker) as onlooker:
-        create_topic(client, "t", 300)
+        create_topic(client, "t", 300, **settings)
         answer = client.ask(request("t", list(range(300)), bomb()), BY_NAME)
-        errors = [each.error_code for each in answer.responses[0].partition_responses]
-        assert set(errors) == {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}
-        assert errors.count(ErrorCode.NONE) >= 60, "those that fit into memory are stored"
+        answers = answer.responses[0].partition_responses
+        refused = [each for each in answers if each.error_code == ErrorCode.REQUEST_TIMED_OUT]
+        stored_in = [each.index for each in answers if each.error_code == ErrorCode.NONE]
+        assert len(refused) + len(stored_in) == 300
+        assert 4 <= len(stored_in) <= 8, f"{len(stored_in)}: 256 MiB, of which attempts count too"
+        reasons = {each.error_message for each in refused}
+        assert any("max.decompressed.batch.bytes" in reason for reason in reasons), reasons
+        again = client.ask(request("t", [each.index for each in refused[:4]], bomb()), BY_NAME)
+        codes = [each.error_code for each in again.responses[0].partition_responses]
+        assert codes == [ErrorCode.NONE] * 4, "a retry has a budget again"
+    assert onlooker.longest_wait_s < 1.0
+
+
+def test_a_request_of_many_small_batches_is_bounded_too(broker: BrokerProcess) -> None:
+    """Each fits into a turn of the event loop, and all together are 400 MiB."""
+    records = bytes(encode_batch([(0, None, bytes(MB), ())], compression=Compression.ZSTD))
+    with RawClient(broker.host, broker.port) as client, Onlooker(broker) as onlooker:
+        create_topic(client, "t", 400)
+        answer = client.ask(request("t", list(range(400)), records), BY_NAME)
+        codes = [each.error_code for each in answer.responses[0].partition_responses]
+        assert set(codes) == {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}
+        assert codes.count(ErrorCode.NONE) <= 256
     assert onlooker.longest_wait_s < 1.0
 
 

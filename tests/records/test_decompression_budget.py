@@ -6,7 +6,12 @@ import pytest
 
 from barnabas.records.batch import patch_crc
 from barnabas.records.compression import Compression
-from barnabas.records.decompression_budget import DecompressionBudget, OverBudget
+from barnabas.records.decompression_budget import (
+    DecompressionBudget,
+    OverBudget,
+    SmallerBudget,
+    TurnBudget,
+)
 from barnabas.records.encode import encode_batch
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import validate_batch
@@ -15,9 +20,9 @@ CODECS = list(Compression)[1:]
 KB = 1 << 10
 
 
-def budget_of(total: int) -> tuple[DecompressionBudget, list[Callable[[], None]]]:
+def budget_of(total: int) -> tuple[TurnBudget, list[Callable[[], None]]]:
     soon: list[Callable[[], None]] = []
-    return DecompressionBudget(total, soon.append), soon
+    return TurnBudget(total, soon.append), soon
 
 
 def check(size: int, codec: Compression, budget: DecompressionBudget, limit: int = KB * KB) -> None:
@@ -77,3 +82,15 @@ def test_uncompressed_batches_need_no_budget() -> None:
     check(100 * KB, Compression.NONE, budget)
     assert budget.left == 1
     assert not soon
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_of_two_budgets_the_smaller_one_holds(codec: Compression) -> None:
+    turn, _ = budget_of(300 * KB)
+    other, _ = budget_of(150 * KB)
+    both = SmallerBudget(turn, other)
+    check(100 * KB, codec, both)
+    with pytest.raises(OverBudget):
+        check(100 * KB, codec, both)
+    assert other.left == 0
+    assert 140 * KB < turn.left <= 150 * KB, "it pays only for what was decompressed"

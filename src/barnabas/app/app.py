@@ -68,6 +68,7 @@ class App:
         sends: Iterable[str] = (),
         state_directory: str | Path | None = None,
         serves_state: bool = False,
+        state_token: str | None = None,
         registry: "str | Registry | None" = None,
         value_format: FormatName | None = None,
     ) -> None:
@@ -84,6 +85,8 @@ class App:
         - `state_directory`: for the files of handlers with a `State`, about as large as the values.
           They are a cache. By default they are in `barnabas/state` in the user's cache folder.
         - `serves_state`: serve the values of states at `/state/HANDLER/KEY`, next to `/readyz`.
+        - `state_token`: requests for them need `Authorization: Bearer TOKEN`. Required unless they
+          are served to this machine only.
         - `registry`: the URL of a schema registry, or a `barnabas.formats.Registry` with options.
           Values that handlers take and return as models are then in the format `value_format`:
           "avro" (the default) or "json-schema". Other types are as without a registry.
@@ -96,6 +99,9 @@ class App:
         self.lifespan = lifespan
         self.state_directory = state_directory
         self.serves_state = serves_state
+        if state_token == "":
+            raise InvalidArgument("state_token='': give a token, or None to need none")
+        self.state_token = state_token
         self.values = ModelValues(registry, value_format)
         self.state: Any = None
         self.handlers: dict[str, Handler] = {}
@@ -124,6 +130,7 @@ class App:
         produces: str | None = None,
         exactly_once: bool = False,
         share: bool = False,
+        results_of: str | Iterable[str] = (),
         standby: bool = False,
         max_batch: int = 500,
         start: Where | Offsets | None = None,
@@ -147,6 +154,8 @@ class App:
         - `exactly_once`: commit results and offsets in one transaction.
         - `share`: use a share group: any worker gets any record, in any order, and brokers count
           deliveries. `retries` are further deliveries, to any worker.
+        - `results_of`: with `share`, topics whose jobs are continued here: results go to their
+          topics of results too, and to no others.
         - `standby`: follow the state of partitions that another worker has, so that this one
           takes over without reading all of it.
         - `max_batch`: maximum number of records in a batch, if the function takes a list, or in a
@@ -171,6 +180,7 @@ class App:
                 produces=produces,
                 exactly_once=exactly_once,
                 share=share,
+                results_of=(results_of,) if isinstance(results_of, str) else tuple(results_of),
                 standby=standby,
                 max_batch=max_batch,
                 start=start,

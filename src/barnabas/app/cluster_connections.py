@@ -107,6 +107,7 @@ class ClusterConnections:
         prefetch: int,
         start: Any,
         schemas: Format | None = None,
+        results_of: Sequence[str] = (),
     ) -> Jobs:
         queue = _PreparedQueue(
             self.bootstrap_servers,
@@ -115,6 +116,7 @@ class ClusterConnections:
             start=start or "earliest",
             prefetch=prefetch,
             result_format=ReturnedFormat(),
+            results_of=results_of,
             client_id=self.client_id,
             security=self.security,
         )

@@ -41,6 +41,7 @@ class Handler:
     produces: str | None = None
     exactly_once: bool = False
     share: bool = False
+    results_of: tuple[str, ...] = ()
     standby: bool = False
     max_batch: int = 500
     transaction_timeout_s: float = 60.0
@@ -56,6 +57,10 @@ class Handler:
         self._take_topic(self.invocation.parameters.sent_to)
         if self.share:
             self._check_share()
+        elif self.results_of:
+            raise InvalidArgument(
+                f"handler {self.name}: results_of is for jobs; add share=True or leave it out"
+            )
         if self.state is not None:
             self._check_state()
         elif self.standby:

@@ -163,8 +163,9 @@ class Connections(Protocol):
         prefetch: int,
         start: Any,
         schemas: Format | None = None,
+        results_of: Sequence[str] = (),
     ) -> Jobs:
-        """A queue, with the same."""
+        """A queue, with the same, that answers jobs submitted to `results_of` too."""
 
     async def delivery_limit(self, group: str, /) -> int:
         """How often a record of a share group is delivered before brokers drop it."""

@@ -325,6 +325,7 @@ class Running:
             prefetch=handler.concurrency,
             start=handler.start,
             schemas=handler.invocation.schemas,
+            results_of=handler.results_of,
         )
         self._opened.keep_jobs(jobs)
         limit = DeliveryLimit(

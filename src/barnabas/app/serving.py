@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from barnabas.app.state.page import state_page
+from barnabas.app.state.page import StatePages, check_exposure
 from barnabas.metrics.exposition import CONTENT_TYPE, Samples
 from barnabas.web.messages import Request, Response
 from barnabas.web.page_guard import no_browsers
@@ -22,7 +22,12 @@ class AppPages:
         self._server = HttpServer(text_refusal, PAGE_LIMITS, guard=no_browsers)
 
     async def start(self, host: str, port: int) -> int:
-        """Listen, and return the port, which is a free one for 0."""
+        """Listen, and return the port, which is a free one for 0.
+
+        Raises `InvalidArgument` if others could read the state.
+        """
+        if self._app.serves_state:
+            check_exposure(host, self._app.state_token)
         found = await self._server.listen(host, port)
         pages = {"/livez": self._livez, "/readyz": self._readyz, "/metrics": self._metrics}
         if self._app.serves_state:
@@ -32,9 +37,11 @@ class AppPages:
         return found
 
     def _with_state(self, others: Handler) -> Handler:
+        states = StatePages(self._app, self._app.state_token)
+
         async def answer(request: Request) -> Response:
             if request.path[:1] == ("state",):
-                return await state_page(self._app, request)
+                return await states.answer(request)
             return await others(request)
 
         return answer

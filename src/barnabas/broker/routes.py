@@ -166,27 +166,6 @@ from barnabas.wire.messages.vote import VoteRequest
 from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 
-_RECORDS_BYTES = 2**31
-"""For requests with records, which `socket.request.max.bytes` already limits."""
-_PRODUCED = 6_000
-"""Array elements in a Produce request, which is decoded and handled at once: three thousand topics
-with a partition each, or six thousand partitions of one."""
-_OF_MANY_PARTITIONS = 1_000_000
-"""Array elements in requests in which a node reports all of its partitions."""
-
-_USERS = 5_000
-"""Users whose credentials one request changes, in one decision of the controller."""
-_MEMBERS = 5_000
-"""Members that leave a group with one request, in one decision."""
-_AT_ONCE = 10_000
-"""Array elements of a request that is decided as a whole, or that may be for a single resource."""
-_LISTED = 20_000
-"""Array elements of a request that is looked up or verified as a whole: topics in Metadata, offsets
-in a transaction, new topics with their settings, which the controller decodes at once too."""
-_FEW = 1_000
-"""Array elements and tagged fields of a request that names a handful of things, or that strangers
-may send: those who have not signed in must not keep the event loop busy."""
-
 _PARTITIONS_OF_TOPICS = parts("topics=topics/partitions=partitions")
 _FETCHED_OFFSETS = parts(
     "groups:group_id=groups/topics=topics/partition_indexes=partitions",
@@ -211,7 +190,7 @@ def routes(release: Release | None = None) -> Sequence[Route[Node]]:
 def _with_api_versions(table: Sequence[Route[Node]]) -> Sequence[Route[Node]]:
     own: Route[Node] = Route(ApiVersionsRequest, lambda *_: None)
     handle = api_versions.handler([*table, own])
-    return (*table, Route(ApiVersionsRequest, handle, max_elements=_FEW))
+    return (*table, Route(ApiVersionsRequest, handle))
 
 
 _TABLE: Sequence[Route[Node]] = (
@@ -219,41 +198,37 @@ _TABLE: Sequence[Route[Node]] = (
         ProduceRequest,
         produce.handle,
         produce_single.handle,
-        max_bytes=_RECORDS_BYTES,
-        max_elements=_PRODUCED,
         has_records=True,
     ),
     Route(
         FetchRequest,
         fetch.handle,
-        max_peer_elements=_OF_MANY_PARTITIONS,
         peers_only=peers_only.FETCH,
     ),
     Route(ListOffsetsRequest, list_offsets.handle),
-    Route(MetadataRequest, metadata.handle, max_elements=_LISTED),
+    Route(MetadataRequest, metadata.handle),
     Route(OffsetCommitRequest, offset_commit.handle, parts=_PARTITIONS_OF_TOPICS),
     Route(OffsetFetchRequest, offset_fetch.handle, parts=_FETCHED_OFFSETS),
     Route(FindCoordinatorRequest, find_coordinator.handle),
-    Route(JoinGroupRequest, join_group.handle, max_elements=_FEW),
+    Route(JoinGroupRequest, join_group.handle),
     Route(HeartbeatRequest, heartbeat.handle),
-    Route(LeaveGroupRequest, leave_group.handle, max_elements=_MEMBERS),
+    Route(LeaveGroupRequest, leave_group.handle),
     Route(SyncGroupRequest, sync_group.handle),
     Route(DescribeGroupsRequest, describe_groups.handle),
-    Route(ListGroupsRequest, list_groups.handle, max_elements=_FEW),
+    Route(ListGroupsRequest, list_groups.handle),
     Route(ConsumerGroupHeartbeatRequest, consumer_group_heartbeat.handle),
     Route(ConsumerGroupDescribeRequest, consumer_group_describe.handle),
-    Route(CreateTopicsRequest, for_controller.handle, max_elements=_LISTED),
+    Route(CreateTopicsRequest, for_controller.handle),
     Route(DeleteTopicsRequest, for_controller.handle, parts=_DELETED_TOPICS),
     Route(DeleteRecordsRequest, delete_records.handle, parts=_PARTITIONS_OF_TOPICS),
     Route(InitProducerIdRequest, init_producer_id.handle),
-    Route(TxnOffsetCommitRequest, txn_offset_commit.handle, max_elements=_LISTED),
+    Route(TxnOffsetCommitRequest, txn_offset_commit.handle),
     Route(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
     Route(DescribeConfigsRequest, describe_configs.handle),
-    Route(AlterConfigsRequest, for_controller.handle, max_elements=_AT_ONCE, parts=_RESOURCES),
+    Route(AlterConfigsRequest, for_controller.handle, parts=_RESOURCES),
     Route(
         IncrementalAlterConfigsRequest,
         alter_broker_loggers.handle,
-        max_elements=_AT_ONCE,
         parts=_RESOURCES,
     ),
     Route(DescribeLogDirsRequest, describe_log_dirs.handle),
@@ -261,49 +236,45 @@ _TABLE: Sequence[Route[Node]] = (
     Route(CreateAclsRequest, for_controller.handle, parts=parts("creations=results")),
     Route(DeleteAclsRequest, for_controller.handle, parts=parts("filters=filter_results")),
     Route(DescribeClientQuotasRequest, describe_client_quotas.handle),
-    Route(AlterClientQuotasRequest, for_controller.handle, max_elements=_AT_ONCE),
-    Route(ListConfigResourcesRequest, list_config_resources.handle, max_elements=_FEW),
+    Route(AlterClientQuotasRequest, for_controller.handle),
+    Route(ListConfigResourcesRequest, list_config_resources.handle),
     Route(GetTelemetrySubscriptionsRequest, get_telemetry_subscriptions.handle),
     Route(PushTelemetryRequest, push_telemetry.handle),
-    Route(UpdateFeaturesRequest, update_features.handle, max_elements=_FEW),
+    Route(UpdateFeaturesRequest, update_features.handle),
     Route(DescribeUserScramCredentialsRequest, describe_user_scram_credentials.handle),
-    Route(AlterUserScramCredentialsRequest, for_controller.handle, max_elements=_USERS),
+    Route(AlterUserScramCredentialsRequest, for_controller.handle),
     Route(CreateDelegationTokenRequest, delegation_tokens.handle),
     Route(RenewDelegationTokenRequest, delegation_tokens.handle),
     Route(ExpireDelegationTokenRequest, delegation_tokens.handle),
     Route(DescribeDelegationTokenRequest, describe_delegation_token.handle),
-    Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle, max_elements=_AT_ONCE),
-    Route(CreatePartitionsRequest, for_controller.handle, max_elements=_AT_ONCE),
+    Route(AlterReplicaLogDirsRequest, alter_replica_log_dirs.handle),
+    Route(CreatePartitionsRequest, for_controller.handle),
     Route(DeleteGroupsRequest, delete_groups.handle, parts=parts("groups_names=results")),
     Route(OffsetDeleteRequest, offset_delete.handle, parts=_PARTITIONS_OF_TOPICS),
-    Route(DescribeClusterRequest, describe_cluster.handle, max_elements=_FEW),
+    Route(DescribeClusterRequest, describe_cluster.handle),
     Route(DescribeProducersRequest, describe_producers.handle),
     Route(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
-    Route(VoteRequest, vote.handle, max_elements=_FEW, peers_only=peers_only.CANDIDATE),
+    Route(VoteRequest, vote.handle, peers_only=peers_only.CANDIDATE),
     Route(
         BeginQuorumEpochRequest,
         begin_quorum_epoch.handle,
-        max_elements=_FEW,
         peers_only=peers_only.NEW_LEADER,
     ),
     Route(
         EndQuorumEpochRequest,
         end_quorum_epoch.handle,
-        max_elements=_FEW,
         peers_only=peers_only.FORMER_LEADER,
     ),
     Route(
         FetchSnapshotRequest,
         fetch_snapshot.handle,
-        max_elements=_FEW,
         peers_only=peers_only.REPLICA,
     ),
-    Route(DescribeQuorumRequest, describe_quorum.handle, max_elements=_FEW),
+    Route(DescribeQuorumRequest, describe_quorum.handle),
     Route(AddOffsetsToTxnRequest, add_offsets_to_txn.handle),
     Route(
         AddPartitionsToTxnRequest,
         add_partitions_to_txn.handle,
-        max_elements=_AT_ONCE,
         peers_only=peers_only.TRANSACTIONS,
     ),
     Route(DescribeTransactionsRequest, describe_transactions.handle),
@@ -312,18 +283,15 @@ _TABLE: Sequence[Route[Node]] = (
     Route(
         WriteTxnMarkersRequest,
         write_txn_markers.handle,
-        max_elements=_AT_ONCE,
-        max_peer_elements=_OF_MANY_PARTITIONS,
         peers_only=peers_only.MARKERS,
     ),
-    Route(SaslHandshakeRequest, sasl_handshake.handle, max_elements=_FEW),
-    Route(SaslAuthenticateRequest, sasl_authenticate.handle, max_elements=_FEW),
-    Route(AddRaftVoterRequest, add_raft_voter.handle, max_elements=_FEW),
+    Route(SaslHandshakeRequest, sasl_handshake.handle),
+    Route(SaslAuthenticateRequest, sasl_authenticate.handle),
+    Route(AddRaftVoterRequest, add_raft_voter.handle),
     Route(RemoveRaftVoterRequest, remove_raft_voter.handle),
     Route(
         AlterPartitionRequest,
         for_controller.handle,
-        max_peer_elements=_OF_MANY_PARTITIONS,
         peers_only=peers_only.BROKER,
     ),
     Route(BrokerRegistrationRequest, for_controller.handle, peers_only=peers_only.BROKER),
@@ -338,32 +306,26 @@ _TABLE: Sequence[Route[Node]] = (
     Route(
         InitializeShareGroupStateRequest,
         initialize_share_group_state.handle,
-        max_elements=_FEW,
         peers_only=peers_only.SHARE_STATE,
     ),
     Route(
         ReadShareGroupStateRequest,
         read_share_group_state.handle,
-        max_elements=_FEW,
         peers_only=peers_only.SHARE_STATE,
     ),
     Route(
         WriteShareGroupStateRequest,
         write_share_group_state.handle,
-        max_elements=_FEW,
-        max_peer_elements=_OF_MANY_PARTITIONS,
         peers_only=peers_only.SHARE_STATE,
     ),
     Route(
         DeleteShareGroupStateRequest,
         delete_share_group_state.handle,
-        max_elements=_FEW,
         peers_only=peers_only.SHARE_STATE,
     ),
     Route(
         ReadShareGroupStateSummaryRequest,
         read_share_group_state_summary.handle,
-        max_elements=_FEW,
         peers_only=peers_only.SHARE_STATE,
     ),
     Route(DescribeShareGroupOffsetsRequest, describe_share_group_offsets.handle),

@@ -133,24 +133,24 @@ def _within(
     budget: DecompressionBudget, header: BatchHeader, records: memoryview, limit: int
 ) -> RecordSummary:
     """Decompress no more than the budget has left, and check the records."""
-    affordable = min(limit, budget.left)
+    affordable = budget.take(limit)
     if affordable <= 0:
         raise OverBudget
+    used = affordable  # if the records are damaged, how much came before that is unknown
 
     def look(payload: Buffer) -> RecordSummary:
-        budget.use(len(payload))
+        nonlocal used
+        used = len(payload)
         return _check_payload(header, 0, payload)
 
     try:
         return inspect(header.compression, records[HEADER_SIZE:], affordable, look)
     except DecompressionBomb:
-        budget.use(affordable)
         if affordable == limit:
             raise
         raise OverBudget from None
-    except CorruptPayload:
-        budget.use(affordable)  # how much came before the damage is unknown
-        raise
+    finally:
+        budget.settle(affordable, used)
 
 
 def _check_payload(header: BatchHeader, at: int, payload: Buffer) -> RecordSummary:

@@ -79,6 +79,7 @@ class Queue(Client):
         value_format: FormatName | Format = "bytes",
         result: type[Any] | Format[Any] | None = None,
         result_format: FormatName | Format | None = None,
+        results_of: str | Iterable[str] = (),
         close_timeout_s: float = CLOSE_TIMEOUT_S,
         client_id: str = "barnabas",
         security: Mapping[str, SecurityValue] | None = None,
@@ -103,6 +104,8 @@ class Queue(Client):
         - `key`, `value`: types of keys and values, such as a dataclass: `value=Mail`.
         - `key_format`, `value_format`: how keys and values are encoded and decoded, instead.
         - `result`, `result_format`: the same for results of jobs; JSON by default.
+        - `results_of`: topics whose jobs are continued here (`put(..., continues=job)`): results go
+          to their topics of results too, and to no others.
         - `close_timeout_s`: how long closing waits for responses.
         - `security`: Kafka's client settings for encryption and authentication, such as
           {"security.protocol": "SSL", "ssl.ca.location": "ca.pem"}.
@@ -132,6 +135,7 @@ class Queue(Client):
             key_format=key_format,
             value_format=value_format,
             result_format=result_format,
+            results_of=results_of,
             close_timeout_s=close_timeout_s,
             client_id=client_id,
             security=security,

@@ -208,7 +208,7 @@ def test_a_job_of_several_steps_has_the_result_of_the_last(
 
         with (
             worker(queue_servers, first, begin),
-            worker(queue_servers, second, double),
+            worker(queue_servers, second, double, results_of=first),
             face.queue(queue_servers, first, group=first, value_format="int") as queue,
         ):
             submitted = [queue.submit(number) for number in range(5)]
@@ -287,6 +287,32 @@ def test_jobs_from_elsewhere_are_done_though_nobody_can_be_told(
         wait_until(lambda: sorted(done) == [0, 1, 2, 3, 4, 5])
     with barnabas.Admin(queue_servers) as admin:
         assert not {f"{topic}.results", "secrets"} & admin.topics().keys()
+
+
+def test_a_job_can_not_have_its_result_put_among_those_of_others(
+    queue_servers: str, jobs: Jobs
+) -> None:
+    """The worker may write there, and whoever put the job may not."""
+    topic, other, given = jobs(0), jobs(0), jobs(0)
+    done: list[int] = []
+    with (
+        worker(queue_servers, topic, lambda job: done.append(job.value) or 7, results_of=[given]),
+        barnabas.Queue(queue_servers, other, group=other, value_format="int") as others,
+        barnabas.Queue(queue_servers, given, group=given, value_format="int") as earlier,
+        barnabas.Queue(queue_servers, topic, group=topic, value_format="int") as queue,
+    ):
+        waiting, continued = others.submit(0), earlier.submit(0)  # which no worker does
+        for number, job in enumerate((waiting, continued)):
+            place = (other, given)[number]
+            results = f"{place}.results".encode()
+            headers = [(JOB_ID_HEADER, job.id.encode()), (RESULTS_HEADER, results)]
+            queue.put(number, headers=headers)
+        assert continued.result(LIMIT_S) == 7
+        assert queue.submit(2).result(LIMIT_S) == 7
+        assert sorted(done) == [0, 1, 2]
+        assert not waiting.done()
+    with barnabas.Admin(queue_servers) as admin:
+        assert sum(admin.offsets(f"{other}.results", "latest").values()) == 0
 
 
 def test_a_result_that_is_too_large_is_told(queue_servers: str) -> None:

@@ -122,9 +122,10 @@ def test_a_worker_reads_what_another_one_has(
     asyncio.run(main())
 
 
-def fetch(port: int, path: str) -> tuple[int, str]:
+def fetch(port: int, path: str, **headers: str) -> tuple[int, str]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=LIMIT_S) as answer:
+        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

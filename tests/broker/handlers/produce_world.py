@@ -90,7 +90,7 @@ class Later:
     def passes(self, _partition: Any, _records: Any) -> bool:
         return self._passes
 
-    def when_compressed(self, _partition: Any, _records: Any, done: Done, _sender: Any) -> None:
+    def when_compressed(self, _partition: Any, _records: Any, done: Done, *_: Any) -> None:
         self.waiting.append(done)
 
     def when_verified(self, *_: Any, adds: bool, done: Done) -> None:

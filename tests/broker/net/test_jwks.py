@@ -3,9 +3,12 @@
 import asyncio
 import json
 import socket
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from io import BytesIO
 from threading import Event, Thread
-from urllib.request import HTTPRedirectHandler, Request
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request
+from urllib.response import addinfourl
 
 import pytest
 
@@ -152,3 +155,28 @@ def test_keys_that_are_fetched_encrypted_stay_encrypted(
     else:
         with pytest.raises(ValueError, match="not encrypted"):
             handler.redirect_request(*given)  # type: ignore[arg-type]
+
+
+def test_a_download_of_keys_does_not_follow_a_redirect_to_plain_http(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All the way: the issuer over https names a server over http, which is never asked."""
+    pytest.importorskip("jwt")
+    unencrypted = Issuer()
+
+    def redirect(_handler: HTTPSHandler, request: Request) -> addinfourl:
+        headers = Message()
+        headers["Location"] = unencrypted.url
+        answer = addinfourl(BytesIO(), headers, request.full_url, 302)
+        answer.msg = "Found"  # type: ignore[attr-defined]
+        return answer
+
+    monkeypatch.setattr(HTTPSHandler, "https_open", redirect)
+    try:
+        with pytest.raises(ValueError, match="not encrypted"):
+            load_keys("https://idp.example.com/keys")
+        assert unencrypted.asked == 0
+        assert load_keys(unencrypted.url).keys, "it has keys, for those who trust it"
+    finally:
+        unencrypted.server.shutdown()
+        unencrypted.server.server_close()

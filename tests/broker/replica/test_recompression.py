@@ -16,12 +16,14 @@ from barnabas.broker.replica.partition import Partition
 from barnabas.broker.replica.partition_host import PartitionHost
 from barnabas.broker.replica.recompression import (
     COMPRESSION_FAILED,
+    REQUEST_TOO_LARGE,
     TOO_MANY_WAIT,
     NotCompressed,
     PreparedBatch,
     Recompression,
 )
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.request_budget import RequestBudget
 from barnabas.log import Log, LogConfig
 from barnabas.metadata.image import PartitionImage
 from barnabas.records.batch import Buffer, parse_header
@@ -221,6 +223,22 @@ def test_many_connections_share_the_queue() -> None:
     assert refused[32:64] == [1] * 32, "one each"
     assert len(threads.jobs) == 256
     assert refused[-1] == 2, "that is all"
+
+
+def test_a_batch_over_its_requests_budget_is_refused_after_those_before_it() -> None:
+    partition, other = gzip_partition(), gzip_partition()
+    plain, spent = batch(b"x" * 100), RequestBudget(1 << 20)
+    spent.take(1 << 20)
+    seen: list[Buffer | PreparedBatch | NotCompressed] = []
+    threads: Any = ManualThreads()
+    recompression = Recompression(threads, None)  # type: ignore[arg-type]
+    recompression.when_compressed(partition, plain, seen.append)
+    recompression.when_compressed(partition, plain, seen.append, None, spent)
+    assert not seen, "it waits for the batch before it"
+    recompression.when_compressed(other, plain, seen.append, None, spent)
+    assert seen == [REQUEST_TOO_LARGE]
+    threads.finish(threads.jobs[0])
+    assert seen[2:] == [REQUEST_TOO_LARGE]
 
 
 def test_nothing_is_appended_after_the_node_has_closed_its_logs() -> None:

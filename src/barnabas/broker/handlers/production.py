@@ -37,13 +37,15 @@ from barnabas.broker.replica.recompression import (
     NotCompressed,
     PreparedBatch,
     Recompression,
+    is_compressed,
 )
 from barnabas.broker.runtime.clock import Clock
+from barnabas.broker.runtime.request_budget import RequestBudget
 from barnabas.broker.runtime.slices import timed
 from barnabas.log import StorageError
 from barnabas.metadata.image import MetadataImage
 from barnabas.records.batch import HEADER_SIZE, BatchHeader, Buffer, parse_header
-from barnabas.records.decompression_budget import OverBudget
+from barnabas.records.decompression_budget import OverBudget, SmallerBudget
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.validate import CheckedBatch
 from barnabas.wire.errors import ErrorCode
@@ -101,6 +103,8 @@ class Production:
         one more while some are left."""
         self._record_errors_left = MAX_RECORD_ERRORS
         """How many more single records the answer may name."""
+        self._budget: RequestBudget | None = None
+        """What the request may decompress to, once it has a compressed batch."""
         self._answered: Future[ProduceResponse | None] | None = None
 
     def store_some(self) -> None:
@@ -171,14 +175,18 @@ class Production:
             return
         recompression = self._node.recompression
         records = data.records
+        budget = self._budget_for(partition, data)
         if recompression.passes(partition, records):
+            turn = recompression.budget
             try:
-                checked = partition.appender.check(records, recompression.budget)
+                checked = partition.appender.check(
+                    records, turn if budget is None else SmallerBudget(turn, budget)
+                )
             except InvalidBatch as error:
                 refuse_invalid(answer, error)
                 return
             except OverBudget:
-                pass  # a thread checks it
+                pass  # a thread checks it, if the request may still decompress something
             else:
                 self._enlist(partition, data, answer, checked)
                 return
@@ -191,7 +199,18 @@ class Production:
             records,
             partial(self._guarded, self._compressed, partition, data, answer),
             self._context.connection,
+            budget,
         )
+
+    def _budget_for(self, partition: Partition, data: PartitionProduceData) -> RequestBudget | None:
+        """The request's budget, if this batch needs it."""
+        if not is_compressed(data.records or b""):
+            return None
+        if self._budget is None:
+            batch_bytes = sum(len(each.records or b"") for _, each, _ in self.batches)
+            batch_bytes += len(data.records or b"")
+            self._budget = RequestBudget.of(batch_bytes, partition.limits.max_decompressed_bytes)
+        return self._budget
 
     def _compressed(
         self,

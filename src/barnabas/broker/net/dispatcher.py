@@ -35,6 +35,7 @@ from barnabas.wire.messages.api_versions import (
 from barnabas.wire.messages.fetch import FetchResponse
 from barnabas.wire.messages.share_fetch import ShareFetchResponse
 from barnabas.wire.primitives import Buffer, Reader, WireError
+from barnabas.wire.request_limits import RequestLimits, limits_of
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +63,6 @@ Outcome = (
 )
 """A response, a future of one, one that is built in slices, or none (a produce with acks=0)."""
 
-MAX_ELEMENTS = 40_000
-"""Array elements and tagged fields in one request: all partitions that a node can have stay below
-it."""
-MAX_BYTES = 16 << 20
-"""The size of a request that carries no records."""
 _DECODED_HERE_BYTES = 8 * 1024
 """A larger request of a client without records is decoded in a thread: this many bytes may be
 a thousand array elements and more, and what they ask for may take twenty milliseconds."""
@@ -121,10 +117,6 @@ class Route(Generic[NodeT]):
     )
     """A short cut for the API's simplest and most frequent requests: it answers a frame, or
     returns None, with nothing done, to have it handled the ordinary way."""
-    max_bytes: int = MAX_BYTES
-    max_elements: int = MAX_ELEMENTS
-    max_peer_elements: int = 100_000
-    """The limit for requests of nodes, which report all of their partitions."""
     peers_only: PeerAuthorization | None = None
     """Which requests of this API only nodes of the cluster may send."""
     has_records: bool = False
@@ -138,6 +130,10 @@ class Route(Generic[NodeT]):
     @property
     def api_key(self) -> int:
         return self.request_type.API_KEY
+
+    @property
+    def limits(self) -> RequestLimits:
+        return limits_of(self.request_type)
 
     @property
     def min_version(self) -> int:
@@ -174,9 +170,7 @@ class Dispatcher(Generic[NodeT]):
                 route.request_type,
                 route.min_version,
                 route.max_version,
-                route.max_bytes,
-                route.max_elements,
-                route.max_peer_elements,
+                route.limits,
                 route.has_records,
             )
             for route in routes
@@ -218,17 +212,18 @@ class Dispatcher(Generic[NodeT]):
             request_type,
             min_version,
             max_version,
-            max_bytes,
-            max_elements,
-            max_peer_elements,
+            limits,
             has_records,
         ) = route
-        r.elements_left = max_elements if connection.peer is None else max_peer_elements
+        is_client = connection.peer is None
+        r.elements_left = limits.elements if is_client else limits.peer_elements
         if not min_version <= version <= max_version:
             return self._unsupported_version(header, request_type)
-        if r.end > max_bytes:
-            raise WireError(f"{request_type.__name__} has {r.end} bytes, the limit is {max_bytes}")
-        if r.end > _DECODED_HERE_BYTES and not has_records and connection.peer is None:
+        if r.end > limits.size:
+            raise WireError(
+                f"{request_type.__name__} has {r.end} bytes, the limit is {limits.size}"
+            )
+        if r.end > _DECODED_HERE_BYTES and not has_records and is_client:
             decoder = self._decoder
             if decoder is not None:
                 context = RequestContext(header, connection, quota)

@@ -3,6 +3,9 @@
 The same threads check batches that are too large to be decompressed on the event loop: the loop
 decompresses up to `budget` in one turn.
 
+The batches of one request may decompress to so many bytes in all, on the loop and in the threads
+(`RequestBudget`). Further ones are refused, and producers send them again.
+
 Batches of one partition are passed on in order of arrival, including those that need no
 recompression: producers number their batches, and a connection is ordered. Waiting batches are
 copies; their total size is limited. A batch beyond that is refused, in its turn as well: only then
@@ -21,8 +24,9 @@ from typing import NamedTuple
 
 from barnabas.broker.replica.append_limits import AppendLimits
 from barnabas.broker.replica.partition import Partition
+from barnabas.broker.runtime.request_budget import EXCEEDED, RequestBudget
 from barnabas.records.batch import COMPRESSION_MASK, HEADER_SIZE, Buffer, parse_header
-from barnabas.records.decompression_budget import DecompressionBudget
+from barnabas.records.decompression_budget import OverBudget, TurnBudget
 from barnabas.records.errors import InvalidBatch
 from barnabas.records.recompress import CompressionTarget, recompressed
 from barnabas.records.validate import CheckedBatch, validate_batch
@@ -54,6 +58,10 @@ TOO_MANY_WAIT = NotCompressed(
     "too many batches wait to be compressed; try again",
     is_retriable=True,
 )
+
+REQUEST_TOO_LARGE = NotCompressed(ErrorCode.REQUEST_TIMED_OUT, EXCEEDED, is_retriable=True)
+"""Every client retries REQUEST_TIMED_OUT, and the batches that were stored are not in the next
+request."""
 
 COMPRESSION_FAILED = NotCompressed(
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -99,7 +107,7 @@ class Recompression:
         self._waiting_bytes = 0
         self._checks: Counter[object] = Counter()
         """By the connection that has sent them."""
-        self.budget = DecompressionBudget(_BUDGET_BYTES, loop.call_soon)
+        self.budget = TurnBudget(_BUDGET_BYTES, loop.call_soon)
         self.queues: dict[Partition, deque[_Waiting]] = {}
         """Waiting batches; if there are none, a batch that needs no recompression is passed on
         directly."""
@@ -112,24 +120,34 @@ class Recompression:
         )
 
     def when_compressed(
-        self, partition: Partition, batch: Buffer | None, done: Done, sender: object = None
+        self,
+        partition: Partition,
+        batch: Buffer | None,
+        done: Done,
+        sender: object = None,
+        budget: RequestBudget | None = None,
     ) -> None:
         """Call `done` in a later turn with the batch as it is to be stored, or why it can't be.
 
-        `sender` is the connection that it came from.
+        `sender` is the connection that it came from, `budget` that of its request.
         """
         target = partition.limits.compression
         batch = batch or b""
         is_met = target is None or target.is_met(batch)
         is_check = is_met and is_compressed(batch)
         queue = self.queues.get(partition)
-        if self._waiting_bytes + len(batch) > self._max_waiting_bytes or (
+        refusal: NotCompressed | None = None
+        if budget is not None and not budget.left:
+            refusal = REQUEST_TOO_LARGE
+        elif self._waiting_bytes + len(batch) > self._max_waiting_bytes or (
             is_check and self._has_its_share(sender)
         ):
+            refusal = TOO_MANY_WAIT
+        if refusal is not None:
             if queue is None:
-                done(TOO_MANY_WAIT)
+                done(refusal)
             else:
-                queue.append(_Waiting(b"", done, None, TOO_MANY_WAIT))
+                queue.append(_Waiting(b"", done, None, refusal))
             return
         copy = bytearray(batch)  # the request's buffer is reused by then
         waiting = _Waiting(copy, done, None, is_check=is_check, sender=sender)
@@ -140,7 +158,7 @@ class Recompression:
             queue = self.queues[partition] = deque()
         queue.append(waiting)
         if is_check or not is_met:
-            work = partial(_prepare, copy, None if is_met else target, partition.limits)
+            work = partial(_prepare, copy, None if is_met else target, partition.limits, budget)
             waiting.job = self._loop.run_in_executor(self._threads, work)
             waiting.job.add_done_callback(lambda _: self._hand_on(partition))
 
@@ -184,6 +202,8 @@ class Recompression:
             return job.result()
         if isinstance(failure, InvalidBatch):
             return NotCompressed(failure.error_code, failure.message, is_retriable=False)
+        if isinstance(failure, OverBudget):
+            return REQUEST_TOO_LARGE
         logger.error(
             "cannot compress a batch of %s; it is refused", partition.name, exc_info=failure
         )
@@ -195,21 +215,31 @@ def is_compressed(batch: Buffer) -> bool:
 
 
 def _prepare(
-    batch: bytearray, target: CompressionTarget | None, limits: AppendLimits
+    batch: bytearray,
+    target: CompressionTarget | None,
+    limits: AppendLimits,
+    budget: RequestBudget | None,
 ) -> PreparedBatch:
-    """Compress a batch if there is a target, and check it. Runs in a thread; raises
-    `InvalidBatch`."""
-    ready: Buffer = batch
-    if target is not None:
-        ready = recompressed(
-            batch,
-            target,
-            max_batch_bytes=limits.max_message_bytes,
-            max_decompressed_bytes=limits.max_decompressed_bytes,
-        )
-    checked = validate_batch(
-        memoryview(ready),
+    """Check a batch, and compress it if there is a target. Runs in a thread; raises
+    `InvalidBatch` or `OverBudget`."""
+    checked = _checked(batch, limits, budget)
+    if target is None:
+        return PreparedBatch(batch, checked)
+    ready = recompressed(
+        batch,
+        target,
         max_batch_bytes=limits.max_message_bytes,
         max_decompressed_bytes=limits.max_decompressed_bytes,
     )
-    return PreparedBatch(ready, checked)
+    if len(ready) > limits.max_message_bytes:
+        return PreparedBatch(ready, _checked(ready, limits, None))  # which says so
+    return PreparedBatch(ready, (parse_header(ready), checked[1]))
+
+
+def _checked(batch: Buffer, limits: AppendLimits, budget: RequestBudget | None) -> CheckedBatch:
+    return validate_batch(
+        memoryview(batch),
+        max_batch_bytes=limits.max_message_bytes,
+        max_decompressed_bytes=limits.max_decompressed_bytes,
+        budget=budget,
+    )

@@ -62,6 +62,7 @@ def core_of(
     key_format: FormatName | Format,
     value_format: FormatName | Format,
     result_format: FormatName | Format,
+    results_of: str | Iterable[str],
     close_timeout_s: float,
     client_id: str,
     security: Mapping[str, SecurityValue] | None,
@@ -93,7 +94,12 @@ def core_of(
         producer=producer,
         movers=DelayedMovers(bootstrap_servers, topics, client_id=client_id, security=security),
         results=JobResults(cluster, decoder(result_format, "result_format")),
-        result_sends=ResultSends(cluster, producer, encoder(result_format, "result_format")),
+        result_sends=ResultSends(
+            cluster,
+            producer,
+            encoder(result_format, "result_format"),
+            topics_of(results_of) if results_of else (),
+        ),
         rights=_rights_of(topics, group, dead_letters) if security else (),
     )
     core.close_timeout_s = close_timeout_s

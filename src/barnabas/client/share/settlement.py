@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 
 from barnabas.backoff import Backoff
 from barnabas.client.connect.background_tasks import BackgroundTasks
-from barnabas.client.results.job_ids import reply_to
 from barnabas.client.results.result_record import JobResult
 from barnabas.client.results.result_sends import ResultSends
 from barnabas.client.share.acknowledge_type import AcknowledgeType
@@ -138,7 +137,7 @@ class Settlement:
         """Nobody asks for what most handlers return, which is of any type."""
         if result is None or self._results is None or message.continued_by is not None:
             return None
-        if reply_to(message.headers) is None:
+        if self._results.reply_to(message.record) is None:
             return None
         return self._results.encode(result)
 
@@ -332,12 +331,12 @@ class Settlement:
             self.acknowledge(message, kind, answer)
 
     async def _store_result(self, message: QueueMessage, result: JobResult) -> None:
-        reply = reply_to(message.headers)
+        reply = None if self._results is None else self._results.reply_to(message.record)
         if self._results is not None and reply is not None:
             await self._results.store(reply, result)
 
     def _has_reply(self, message: QueueMessage) -> bool:
-        return self._results is not None and reply_to(message.headers) is not None
+        return self._results is not None and self._results.reply_to(message.record) is not None
 
     def close(self) -> None:
         """Whoever still waits is told that nothing is sent any more."""

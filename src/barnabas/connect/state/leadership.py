@@ -60,6 +60,7 @@ class Leadership:
         """Under which other instances reach this one."""
         self._on_lease = on_lease
         self._producer: Producer | None = None
+        """Only while the state is read as far as it was written: after any doubt there is none."""
         self._writing = asyncio.Lock()
         self._epoch = 0
         self._beat = 0
@@ -86,9 +87,20 @@ class Leadership:
                 await asyncio.sleep(_RETRY_S)
 
     async def write(self, records: Mapping[str, Mapping[str, Any] | None], topic: str) -> None:
-        """Write records in one transaction, and wait until they can be read here."""
+        """Write records in one transaction, and wait until they can be read here.
+
+        If they can't, this instance leads no longer: requests would be decided by a state that
+        lacks them. It leads again once it has read everything.
+        """
+        producer = self._producer
         await self._send([(topic, key, value) for key, value in records.items()])
-        await self._topics.catch_up()
+        try:
+            await self._topics.catch_up()
+        except BaseException as error:
+            if self._producer is producer:
+                self._producer = None
+                _log.warning("leadership given up, the state can't be read: %s", error)
+            raise
 
     def resign(self) -> None:
         """Stop leading, and tell the others that they need not wait; then `run` returns."""
