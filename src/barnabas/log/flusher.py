@@ -61,7 +61,7 @@ class LogFlusher:
         if self._running is not None or log.failure is not None:
             return None
         mark = ""
-        if self.is_required and not log.is_flush_marked and not log.is_in_doubt:
+        if self._needs_mark:
             mark = self._mark_path
         end = log.log_end_offset
         if active is not None and not (everything or self.is_required):
@@ -133,10 +133,17 @@ class LogFlusher:
     @property
     def lacks_mark(self) -> bool:
         """Whether a flush should be prepared, if only to write FLUSH_MARK."""
+        return self._running is None and self._needs_mark
+
+    @property
+    def _needs_mark(self) -> bool:
+        """The next start trusts a log with a mark after a power loss: there must be none in a log
+        that may lack records, or that has suspect ones."""
+        log = self._log
         return (
-            not self._log.is_flush_marked
-            and not self._log.is_in_doubt
-            and self._running is None
+            not log.is_flush_marked
+            and not log.is_in_doubt
+            and log.suspect_from is None
             and self.is_required
         )
 

@@ -6,9 +6,11 @@ The CRC of a batch covers neither its offset nor its leader epoch, and which rec
 is no longer known once they are. So `log.state` keeps where they begin.
 
 The file is not synced for that: a power loss that brings an older one back makes the records
-suspect again. Only a log that is flushed before it acknowledges is trusted after a power loss.
+suspect again. Only a log that is flushed before it acknowledges is trusted after a power loss, and
+none becomes such a log while it has suspect records (`LogFlusher`).
 """
 
+from barnabas.log.errors import StorageError
 from barnabas.log.flusher import LogFlusher
 from barnabas.log.local_log import LocalLog
 from barnabas.log.state_file import StateFile
@@ -41,9 +43,16 @@ class LogSuspects:
 
         Before another record is acknowledged: otherwise a later start would doubt that one.
         """
-        if self._log.suspect_from is None:
+        log = self._log
+        suspect_from = log.suspect_from
+        if suspect_from is None:
             return
         self.note(None)
-        self._state_file.checkpoint()
-        if self._flusher.is_required:
-            self._state_file.sync()
+        try:
+            self._state_file.checkpoint()
+            if self._flusher.is_required:
+                self._state_file.sync()
+        except StorageError:  # the caller has to try again
+            log.suspect_from = suspect_from
+            self._state_file.invalidate()
+            raise

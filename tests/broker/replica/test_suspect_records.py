@@ -197,6 +197,38 @@ def test_a_later_doubt_leaves_earlier_records_suspect() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
+def test_records_stay_suspect_in_a_topic_that_is_flushed_from_now_on(seed: int) -> None:
+    """What is flushed before a leader answers is as suspect as before, and a power loss may take
+    away the file that says so."""
+    node = Node()
+    partition = suspect_replica(node)
+    known_to_controller(node, partition)
+    node.config = LogConfig(segment_bytes=SEGMENT_BYTES, flush_messages=1)
+    partition.log.configure(node.config)
+    partition.log.flusher.flush()
+    killed(partition)
+    node.disk.power_loss(Random(seed))
+    node.is_suspect = True
+    found = node.opened(OLD).doubt.suspect_from
+    assert found is not None
+    assert found <= FLUSHED
+
+
+def test_the_end_of_a_doubt_is_kept_once_the_disk_takes_it() -> None:
+    """The disk refuses it at first, and the change that ends the doubt is retried."""
+    node = Node()
+    partition = suspect_replica(node)
+    known_to_controller(node, partition)
+    node.disk.capacity = node.disk.used()
+    with pytest.raises(StorageError, match="No space left"):
+        partition.log.suspects.clear()
+    node.disk.capacity = 1 << 30
+    partition.log.suspects.clear()
+    killed(partition)
+    assert not node.opened(OLD).doubt
+
+
+@pytest.mark.parametrize("seed", range(10))
 def test_a_second_power_loss_makes_no_record_good(seed: int) -> None:
     """It may bring back an older `log.state`, or none; then no record counts as synced."""
     node = Node()

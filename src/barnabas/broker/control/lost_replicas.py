@@ -202,7 +202,19 @@ class LostReplicas:
             return  # it is reported again if opening it fails again
         if must_lead_in_doubt(partition):
             self._reapply(partition)
+        self._keep(key, report.name, partition)
         self._loop.call_later(_ASK_AGAIN_S, self._ask_again, key, report)
+
+    def _keep(self, key: Key, name: str, partition: Partition) -> None:
+        """The replica stays in doubt, and the node trusts its disk from now on."""
+        self._unsettled.discard(key)
+        if partition.deleted:
+            return
+        try:
+            partition.log.suspects.keep()
+        except StorageError as error:
+            self._unsettled.add(key)
+            logger.error("%s: %s", name, error)
 
     def _ask_again(self, key: Key, report: _Report) -> None:
         partition = report.partition
@@ -213,8 +225,10 @@ class LostReplicas:
 
     def _settle(self, key: Key, report: _Report) -> None:
         partition = report.partition
+        if partition is None:
+            return  # that it can't be used says nothing of what it lacks
         self._unsettled.discard(key)
-        if partition is None or partition.deleted:
+        if partition.deleted:
             return
         try:
             if settle_doubt(partition):
