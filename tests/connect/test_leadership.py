@@ -111,6 +111,8 @@ class QuietProducer:
     """Writes nowhere, and is fenced by none."""
 
     opened = 0
+    last: object = None
+    """The value that was sent last."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
@@ -124,7 +126,8 @@ class QuietProducer:
     async def transaction(self) -> AsyncIterator[None]:
         yield
 
-    async def send(self, *_: object) -> None: ...
+    async def send(self, _topic: str, value: object, _key: str) -> None:
+        QuietProducer.last = value
 
 
 def test_a_leader_that_can_not_read_what_it_has_written_leads_no_longer(
@@ -157,6 +160,52 @@ async def can_not_read() -> None:
     await first.define("four")
     first.leadership.resign()
     await first.task
+
+
+class EndlessTopics(UnreadableTopics):
+    """Their end is never reached by those who wait for it after `begins`."""
+
+    begins = False
+    waits = False
+
+    async def catch_up(self) -> None:
+        if self.begins:
+            self.waits = True
+            await asyncio.Event().wait()
+
+
+def test_a_leader_that_resigns_while_it_reads_what_it_has_written_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The others need not wait for it, and don't begin before its drivers have stopped."""
+    monkeypatch.setattr("barnabas.connect.state.leadership.Producer", QuietProducer)
+    said: list[object] = []
+
+    async def run() -> None:
+        settings = ServiceSettings("localhost:1", "checkpoints", Path(), timing=QUICK)
+        topics = EndlessTopics()
+        first = Leadership(settings, cast("StateTopics", topics), "first:1", "", no_lease)
+
+        async def lead() -> None:
+            topics.begins = True
+            try:
+                await first.write({status_key("one"): {}}, settings.status_topic)
+            finally:
+                said.append(QuietProducer.last)
+
+        task = asyncio.ensure_future(first.run(lead))
+        await wait_until_async(lambda: topics.waits)
+        first.resign()
+        await task
+        assert not first.is_leader
+
+    asyncio.run(run())
+    (at_stop, at_end) = (cast("dict[str, object]", each) for each in (*said, QuietProducer.last))
+    assert not at_stop.get("resigned")
+    assert at_end["resigned"] is True
+
+
+async def no_lease(_until: float) -> None: ...
 
 
 @dataclass

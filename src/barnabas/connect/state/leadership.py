@@ -33,6 +33,8 @@ _log = logging.getLogger("barnabas.connect")
 _LOOK_S = 0.1
 _RETRY_S = 1.0
 _DELIVERY_MS = 10_000
+_Record = tuple[str, str, Mapping[str, Any] | None]
+"""Topic, key and value."""
 _FENCED = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 
 
@@ -99,7 +101,8 @@ class Leadership:
         except BaseException as error:
             if self._producer is producer:
                 self._producer = None
-                _log.warning("leadership given up, the state can't be read: %s", error)
+                if isinstance(error, Exception):  # else it resigns
+                    _log.warning("leadership given up, the state can't be read: %s", error)
             raise
 
     def resign(self) -> None:
@@ -150,8 +153,8 @@ class Leadership:
                 finally:
                     leading.cancel()
                     await asyncio.gather(leading, return_exceptions=True)
-                if self._resigns:
-                    await self._heartbeat()
+                if self._resigns:  # also if a write that was cancelled has given leadership up
+                    await self._send([self._next_beat(resigned=True)], producer)
             finally:
                 self._producer = None
 
@@ -165,14 +168,18 @@ class Leadership:
 
     async def _heartbeat(self) -> None:
         began = lease_time()
-        self._beat += 1
-        leader = Leader(self._worker_id, self.url, self._epoch, self._beat, self._resigns)
-        await self._send([(self._settings.status_topic, LEADER, leader.__dict__)])
+        await self._send([self._next_beat(resigned=False)])
         await self._on_lease(began + self._timing.lease_s)
 
-    async def _send(self, records: list[tuple[str, str, Mapping[str, Any] | None]]) -> None:
+    def _next_beat(self, *, resigned: bool) -> _Record:
+        """`resigned` once the drivers have stopped: others run theirs as soon as they read it."""
+        self._beat += 1
+        leader = Leader(self._worker_id, self.url, self._epoch, self._beat, resigned)
+        return self._settings.status_topic, LEADER, leader.__dict__
+
+    async def _send(self, records: list[_Record], producer: Producer | None = None) -> None:
         async with self._writing:
-            producer = self._producer
+            producer = producer or self._producer
             if producer is None:
                 raise NotLeader("this instance does not lead: send the request again")
             try:
