@@ -46,7 +46,7 @@ def test_a_node_without_a_controller_names_the_voters(
     assert reason == "no contact with the controller"
     monkeypatch.setattr(type(local_node.quorum), "leader_id", None)
     (reason,) = reasons(health)
-    assert reason.endswith(f"none is elected, which takes 1 of the voters {local_node.node_id}")
+    assert reason.endswith(f"electing one takes 1 of the voters {local_node.node_id}")
 
 
 def reasons(health: Health) -> list[str]:

@@ -107,7 +107,9 @@ class Health:
             return ""
         voters = quorum.voters
         names = ", ".join(str(key.node_id) for key in voters.keys)
-        return f": none is elected, which takes {voters.majority} of the voters {names}"
+        return (
+            f": none is known here, and electing one takes {voters.majority} of the voters {names}"
+        )
 
     def _behind(self) -> Iterator[str]:
         """The partitions of which this node has a replica that is not in sync.

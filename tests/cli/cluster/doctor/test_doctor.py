@@ -125,7 +125,7 @@ def test_a_node_that_is_left_alone_refuses_writes_in_time_and_names_the_missing_
         node.stop()
     names = " or ".join(str(node.node_id) for node in others)
 
-    reason = "none is elected, which takes 2 of the voters 1, 2, 3"
+    reason = "none is known here, and electing one takes 2 of the voters 1, 2, 3"
     wait_until(lambda: reason in get(lone, "/readyz")[1], lambda: get(lone, "/readyz")[1])
     cli = Cli(lone.bootstrap)
     try:
