@@ -72,7 +72,9 @@ def test_a_disk_that_refuses_to_keep_a_doubt_is_not_trusted(
         reports = reports_of_node()
         reports.start()
         reports.doubt(partition)
-        await wait_until_async(lambda: reports.has_unsettled)
+        assert reports.has_unsettled, "the controller has not heard of it"
+        await wait_until_async(lambda: reports.is_settled)
+        assert reports.has_unsettled
         assert partition.doubt
         node.disk.capacity = 1 << 30
         await wait_until_async(lambda: reports.is_settled and not reports.has_unsettled)
@@ -97,7 +99,9 @@ def test_a_full_disk_that_is_reported_settles_no_doubt(monkeypatch: pytest.Monke
         reports = reports_of_node()
         reports.start()
         reports.doubt(partition)
-        await wait_until_async(lambda: reports.has_unsettled)
+        assert reports.has_unsettled, "the controller has not heard of it"
+        await wait_until_async(lambda: reports.is_settled)
+        assert reports.has_unsettled
         reports.unwritable(partition.topic, partition.topic_id, partition.index)
         assert not reports.is_settled
         await wait_until_async(lambda: reports.is_settled)

@@ -97,8 +97,11 @@ class LostReplicas:
     @property
     def has_unsettled(self) -> bool:
         """Whether the next start would take suspect records of a replica for good ones, if it
-        trusted the disk."""
-        return bool(self._unsettled)
+        trusted the disk.
+
+        Also of one that could only be opened after the controller knew of all others.
+        """
+        return bool(self._unsettled or self._reports)
 
     def doubt(self, partition: Partition) -> None:
         """A replica may lack acknowledged records: `PartitionHost.on_doubt`."""
