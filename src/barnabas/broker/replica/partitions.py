@@ -227,8 +227,8 @@ class Partitions:
 
     @property
     def has_suspects(self) -> bool:
-        """Whether a replica that may have lost records could not be opened yet."""
-        return bool(self._opener.suspects)
+        """Whether a replica of this node that may have lost records could not be opened yet."""
+        return not self._opener.suspects.isdisjoint(self.unopened)
 
     @property
     def recovered_bytes(self) -> int:
