@@ -1,10 +1,11 @@
 """Whether a replica, as found on the disk, still has all records that it has acknowledged.
 
-Four things are evidence against it: a hole or damage in its log, leader epochs and, after a power
+Five things are evidence against it: a hole or damage in its log, leader epochs and, after a power
 loss, base offsets included; a log end before its checkpointed high watermark
 (`high_watermark_checkpoint`), or damage to that file itself; a missing directory that this file
-names; and a power loss, if it acknowledged records that were not synced. A topic that sets
-`flush.*` never does that, and has a marker file in the log's directory that says so.
+names; a power loss, if it acknowledged records that were not synced; and records that were suspect
+when it was last used, and were not replaced (`log.state`). A topic that sets `flush.*` never
+acknowledges what is not synced, and has a marker file in the log's directory that says so.
 
 A replica in doubt leaves the in-sync set before this node is unfenced, and fetches what it lacks
 from another. If it is the only replica, it continues with what it has, and consumers get an error
