@@ -59,6 +59,36 @@ def test_a_request_decompresses_to_eight_of_the_largest_batches(
     assert onlooker.longest_wait_s < 1.0
 
 
+def test_no_batch_overtakes_one_that_was_refused_for_its_request(broker: BrokerProcess) -> None:
+    """An idempotent producer has sent the next ones before it reads the refusal."""
+    first, second = (
+        bytes(
+            encode_batch(
+                [(0, None, bytes(size), ())],
+                compression=Compression.ZSTD,
+                producer_id=1,
+                producer_epoch=0,
+                base_sequence=sequence,
+            )
+        )
+        for sequence, size in enumerate((31 * MB, 1))
+    )
+    partitions = list(range(20))
+    with RawClient(broker.host, broker.port) as client:
+        create_topic(client, "t", len(partitions))
+        for each in (first, second):
+            client.send(request("t", partitions, each), BY_NAME)
+        refused, next_ones = (
+            {
+                each.index: each.error_code
+                for each in client.receive().responses[0].partition_responses
+            }
+            for _ in range(2)
+        )
+        assert set(refused.values()) == {ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT}
+        assert next_ones == refused
+
+
 def test_a_request_of_many_small_batches_is_bounded_too(broker: BrokerProcess) -> None:
     """Each fits into a turn of the event loop, and all together are 400 MiB."""
     records = bytes(encode_batch([(0, None, bytes(MB), ())], compression=Compression.ZSTD))
