@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 
 from barnabas.backoff import Backoff
-from barnabas.client.share import settlement
+from barnabas.client.share import queue_core, settlement
 from barnabas.client.share.acknowledge_type import AcknowledgeType
 from barnabas.client.share.queue_core import QueueCore
 from barnabas.client.share.queue_message import QueueMessage
-from barnabas.errors import BarnabasError, LockLost
+from barnabas.errors import BarnabasError, BrokerUnreachable, LockLost
 from tests.client.share.support import PARTITION, locked
 
 PREFETCH = 4
@@ -193,5 +193,29 @@ def test_its_lock_may_expire_meanwhile(in_the_first_attempt: bool) -> None:
             await asyncio.wait_for(asyncio.wrap_future(rejected.future), 60)
         assert (len(worker.core.held), worker.room) == (0, PREFETCH)
         assert worker.acknowledged() == []
+
+    run(test)
+
+
+def test_a_job_is_released_although_no_broker_says_whether_it_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The worker goes on: brokers were away for a moment."""
+
+    async def away(*_: Any) -> int:
+        raise BrokerUnreachable("no broker answers")
+
+    async def test(worker: Worker) -> None:
+        monkeypatch.setattr(queue_core, "delivery_limit", away)
+        core = worker.core._settlement
+        core._dead_letters = None
+        core._results = cast("Any", SimpleNamespace(reply_to=lambda _: "somewhere"))
+        worker.job.delivery_count = 2
+        worker.job.release()
+        async with asyncio.timeout(60):
+            while not (kinds := worker.acknowledged()) and worker.core._tasks.crash is None:
+                await asyncio.sleep(0)
+        assert worker.core._tasks.crash is None
+        assert kinds == [AcknowledgeType.RELEASE]
 
     run(test)

@@ -259,7 +259,12 @@ class Settlement:
     async def _release_last(self, command: _Command) -> None:
         """If brokers drop it after this delivery, its submitter gets the reason as the result."""
         message = command.message
-        if await self._limit.is_reached(message.delivery_count):
+        try:
+            is_last = await self._limit.is_reached(message.delivery_count)
+        except BarnabasError as error:
+            _log.warning("whether %r is delivered again is not known: %s", message, error)
+            is_last = False
+        if is_last:
             times = counted(message.delivery_count, "time")
             reason = f"{command.reason or 'released'}; delivered {times}, and dropped after that"
             try:
