@@ -46,21 +46,6 @@ _TURN_US = 15
 _HANDLES_IN_A_TURN = 50_000
 
 
-_CLOSINGS = 10
-"""A coroutine that awaits something while it is closed has to be closed once more."""
-
-
-def _close(coroutine: Coroutine[Any, Any, Any] | Generator[Any, Any, Any]) -> None:
-    """End it now: else that would happen whenever the garbage is collected, with a complaint.
-
-    What its code does meanwhile has no effect, and may fail.
-    """
-    for _ in range(_CLOSINGS):
-        with suppress(RuntimeError, ValueError, Killed):
-            coroutine.close()
-            return
-
-
 class Killed(BaseException):
     """The process ends here. No Exception, so that nothing takes it for something to handle."""
 
@@ -131,7 +116,10 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         for task in tuple(self._tasks):
             if task.done():
                 continue
-            _close(task.get_coro())
+            # Else it would happen whenever the garbage is collected. What code does while it
+            # is closed has no effect, and may fail.
+            with suppress(RuntimeError, ValueError, Killed):
+                task.get_coro().close()
 
     def pause(self) -> None:
         self.is_paused = True
