@@ -110,6 +110,21 @@ def test_two_workers_share_the_work_and_end_cleanly(
     assert {"partition", "offset", "time", "level"} <= given_up.keys()
 
 
+def test_workers_with_state_that_anyone_could_read_are_not_started(tmp_path: Path) -> None:
+    """The supervisor ends, instead of starting them again and again."""
+    source = 'import barnabas\napp = barnabas.App("localhost:1", serves_state=True)\n'
+    (tmp_path / "service.py").write_text(source)
+    process = command(tmp_path, "service:app", "--workers", "2", "--http", "0.0.0.0:0")
+    try:
+        output = ended(process)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 2
+    assert output.startswith("error: --http 0.0.0.0: anyone who reaches it could read the state")
+    assert output.count("\n") == 1
+
+
 def test_workers_of_a_killed_supervisor_end(
     app_broker: barnabas.Cluster, topic: str, tmp_path: Path, port: int
 ) -> None:

@@ -14,6 +14,7 @@ from barnabas import App
 from barnabas.app.rights import rights_of
 from barnabas.client.rights.grants import grant_commands
 from barnabas.errors import NotAuthorized
+from barnabas.wire.acl_codes import AclOperation
 from tests.cli.conftest import Cli
 from tests.support.access import CLOSED
 from tests.support.sasl import SECURITY, SaslBroker
@@ -139,6 +140,18 @@ def test_share_groups_need_rights_for_their_settings_too() -> None:
         "barnabas acls add m write --topic mails.results",
     ]
     assert [each.is_optional for each in found] == [False, False, True, True, True]
+
+
+def test_a_handler_that_continues_jobs_writes_their_results() -> None:
+    app = App(title="mails")
+
+    @app.handler("mails", group="mailers", share=True, results_of=["orders", "mails"])
+    def send(mail: str) -> None: ...
+
+    found = rights_of(app.handlers.values())
+    written = [each for each in found if each.operation is AclOperation.WRITE]
+    assert [each.name for each in written] == ["mails.results", "orders.results"]
+    assert all(each.is_optional for each in written)
 
 
 DELAYS = """

@@ -1,6 +1,7 @@
 """`barnabas.App`: functions that handle records."""
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -42,6 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 GRACE_S = 20.0
 """Kubernetes kills after 30 seconds, and leaving the groups takes a moment."""
+_TOKEN = re.compile("[!-~]+")  # what every client puts into a header unchanged
 Lifespan = Callable[["App"], AbstractAsyncContextManager[Any]]
 
 
@@ -99,8 +101,11 @@ class App:
         self.lifespan = lifespan
         self.state_directory = state_directory
         self.serves_state = serves_state
-        if state_token == "":
-            raise InvalidArgument("state_token='': give a token, or None to need none")
+        if state_token is not None and not _TOKEN.fullmatch(state_token):
+            raise InvalidArgument(
+                "state_token: give a token of visible ASCII characters, without spaces and line "
+                "breaks, or None to need none"
+            )
         self.state_token = state_token
         self.values = ModelValues(registry, value_format)
         self.state: Any = None

@@ -70,16 +70,11 @@ def _rights_of(handler: Handler) -> Iterator[Right]:
     if handler.exactly_once:
         yield transactional_id(handler.transactional_id_prefix, who, prefixed=True)
     if handler.share:
-        if handler.produces is None:
-            for name in handler.topics:
-                what = f"results of {who} for submitters"
-                yield Right(
-                    AclOperation.WRITE,
-                    ResourceType.TOPIC,
-                    results_topic(name),
-                    what,
-                    is_optional=True,
-                )
+        own = handler.topics if handler.produces is None else ()
+        for name in dict.fromkeys((*own, *handler.results_of)):
+            what = f"results of {who} for submitters"
+            right = topic(AclOperation.WRITE, results_topic(name), what)
+            yield right._replace(is_optional=True)
         what = f"settings of the share group of {who}"
         for operation in (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS):
             yield Right(operation, ResourceType.GROUP, handler.group_name, what, is_optional=True)

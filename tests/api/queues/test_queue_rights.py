@@ -76,6 +76,19 @@ def test_the_commands() -> None:
     )
 
 
+def test_the_commands_for_a_later_step() -> None:
+    """Its results are those of the jobs that it continues."""
+    cli = Cli("localhost:1")
+    options = ("--group", "resizers", "--results-of", "uploads", "--results-of", "scans")
+    assert commands(cli, *options)[2:] == [
+        f"barnabas acls add {USER} write --topic uploads.results",
+        f"barnabas acls add {USER} write --topic scans.results",
+    ]
+    assert "give their --group" in cli.fails(
+        2, "queue", "rights", "pictures", "--results-of", "uploads"
+    )
+
+
 @pytest.mark.parametrize(
     "lacking",
     ["read --topic drawings", "read --group painters", "write --topic lost", "create --topic lost"],

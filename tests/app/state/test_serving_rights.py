@@ -74,8 +74,14 @@ def test_a_network_needs_a_token() -> None:
         asyncio.run(start("0.0.0.0", serves_state=True))
     asyncio.run(start("127.0.0.1", serves_state=True))
     asyncio.run(start("127.0.0.1", serves_state=True, state_token="secret"))
-    with pytest.raises(InvalidArgument, match="give a token"):
-        App(serves_state=True, state_token="")
+
+
+@pytest.mark.parametrize("token", ["", "secret\n", "two words", "gehe\u00efm"])
+def test_a_token_that_no_header_can_have_is_refused(token: str) -> None:
+    """Such as the content of a file with its last line break: all requests would get 401."""
+    with pytest.raises(InvalidArgument, match="give a token") as raised:
+        App(serves_state=True, state_token=token)
+    assert not token or token not in str(raised.value)
 
 
 def test_requests_without_the_token_are_refused() -> None:

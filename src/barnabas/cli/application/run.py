@@ -73,9 +73,12 @@ def run(
     if workers == 1 and not reload:
         set_up_log(as_json=log_format is LogFormat.JSON)
         return _run_here(name, address, servers, config, grace)
+    from barnabas.app.state.page import check_exposure
     from barnabas.cli.application.workers import Workers
 
-    load(name)  # so that a mistake is told once
+    app = load(name)  # so that a mistake is told once, and not by workers that start in vain
+    if address is not None and app.serves_state:
+        check_exposure(address[0], app.state_token)
     arguments = ["app", "run", name, "--log-format", log_format, "--grace", f"{grace:g}"]
     if servers:
         arguments += ["--bootstrap", servers]

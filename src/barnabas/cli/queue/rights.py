@@ -12,6 +12,7 @@ EPILOG = """\b
 Examples:
   barnabas queue rights pictures --group resizers --user worker
   barnabas queue rights pictures --results --user website
+  barnabas queue rights scale --group scalers --results-of load --user worker
   barnabas queue rights pictures --group resizers --check --command-config worker.properties
 """
 
@@ -35,6 +36,14 @@ def rights(
     results: Annotated[
         bool, typer.Option("--results", help="Also for results: submit() and its workers.")
     ] = False,
+    results_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TOPIC",
+            help="Also for results of jobs of this topic that are continued here; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     delays: Annotated[
         bool, typer.Option("--delays", help="Also for jobs for later: delay= and at=.")
     ] = False,
@@ -50,10 +59,17 @@ def rights(
     if group is None:
         if dead_letters is not None:
             raise UsageError("--dead-letters is about workers: give their --group as well")
+        if results_of:
+            raise UsageError("--results-of is about workers: give their --group as well")
         found = submitter_rights(topic, delays=delays, results=results)
     else:
         found = worker_rights(
-            topic, group, dead_letters=dead_letters, delays=delays, results=results
+            topic,
+            group,
+            dead_letters=dead_letters,
+            delays=delays,
+            results=results,
+            results_of=results_of or (),
         )
     config: ClientConfig = common.client_config()
     cluster = RightsCluster(config.bootstrap, config.security_settings)

@@ -8,6 +8,7 @@ import logging
 
 from barnabas.client.admin.companion_topic import HEADER_BYTES, ensure_companion
 from barnabas.client.connect.cluster_client import ClusterClient
+from barnabas.client.consequences import Consequence, consequence_of
 from barnabas.client.producer.dead_letters import KEPT_FOREVER, letter_headers
 from barnabas.client.producer.producer_core import ProducerCore
 from barnabas.client.share.queue_message import QueueMessage
@@ -24,21 +25,23 @@ class DeadLetters:
         self._producer = producer
         self._cluster = cluster
         self._is_known = False
+        self._denial = ""  # why it was not created, as far as it is logged
 
     async def store(self, message: QueueMessage, group_id: str, reason: str) -> None:
         """Have it stored by all replicas in sync."""
         if not self._is_known:
             await self._create_if_missing(message.source.topic)
-            self._is_known = True
         record = message.record
         headers = letter_headers(record, group_id, reason, message.delivery_count)
         sent = await self._producer.send(
             self.topic, record.value, record.key, headers, None, record.timestamp_ms
         )
         await sent
+        self._is_known = True
 
     async def _create_if_missing(self, source: str) -> None:
-        """A broker that creates it would give it the retention of other topics.
+        """A broker that creates it would give it the retention of other topics, so what passes is
+        raised.
 
         Without the right to create it, sending says what is wrong.
         """
@@ -53,4 +56,8 @@ class DeadLetters:
                 header_bytes=HEADER_BYTES,
             )
         except BarnabasError as error:
-            _log.warning("the dead letter topic %s was not created: %s", self.topic, error)
+            if consequence_of(error) is Consequence.WAITS:
+                raise
+            if str(error) != self._denial:
+                self._denial = str(error)
+                _log.warning("the dead letter topic %s was not created: %s", self.topic, error)

@@ -1,5 +1,7 @@
 """The rights that workers of a queue, and those who put jobs, need on a secured cluster."""
 
+from collections.abc import Sequence
+
 from barnabas.client.delays.delayed_rights import mover_rights, sender_rights
 from barnabas.client.results.results_topic import results_topic
 from barnabas.client.rights.right import Right, created_topic, group, topic
@@ -9,9 +11,15 @@ _SETTINGS = (AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS)
 
 
 def worker_rights(
-    name: str, group_id: str, *, dead_letters: str | None, delays: bool, results: bool
+    name: str,
+    group_id: str,
+    *,
+    dead_letters: str | None,
+    delays: bool,
+    results: bool,
+    results_of: Sequence[str] = (),
 ) -> list[Right]:
-    """Of those who take jobs."""
+    """Of those who take jobs, which may continue jobs of the topics `results_of`."""
     who = f"workers of {group_id}"
     found = [topic(AclOperation.READ, name, who), group(group_id, who)]
     if dead_letters is not None:
@@ -19,8 +27,9 @@ def worker_rights(
         found += [topic(AclOperation.WRITE, dead_letters, what), created_topic(dead_letters, what)]
         settings = topic(AclOperation.DESCRIBE_CONFIGS, name, f"settings of {dead_letters}")
         found.append(_optional(settings))
-    if results:
-        found.append(_optional(topic(AclOperation.WRITE, results_topic(name), f"results of {who}")))
+    for source in dict.fromkeys((*((name,) if results else ()), *results_of)):
+        written = topic(AclOperation.WRITE, results_topic(source), f"results of {who}")
+        found.append(_optional(written))
     if delays:
         found += mover_rights(name)
     what = f"settings of the share group {group_id}"

@@ -91,6 +91,8 @@ class Settlement:
         self._unanswered: set[Acknowledgement] = set()
         self._kept: dict[QueueMessage, Acknowledgement] = {}
         """Locked until something has happened: a pause is over, or a dead letter is stored."""
+        self._is_closing = False
+        """Whether nothing is kept any longer."""
 
     # -- the application's threads -------------------------------------------------------------
 
@@ -218,17 +220,33 @@ class Settlement:
 
     def _keep(self, message: QueueMessage, answer: Acknowledgement) -> None:
         """It makes room for another one meanwhile."""
-        self._owner.held.delay(message)
-        self._kept[message] = answer
+        if not self._is_locked(message):
+            self._tell_lost(message, answer, "its lock has expired")
+        elif self._is_closing:
+            self.acknowledge(message, AcknowledgeType.RELEASE, answer)
+        else:
+            self._owner.held.delay(message)
+            self._kept[message] = answer
 
     def _end_keep(self, message: QueueMessage, kind: AcknowledgeType) -> None:
         """Unless it has ended."""
         answer = self._kept.pop(message, None)
-        if answer is not None:
+        if answer is None:
+            return
+        if kind is AcknowledgeType.RELEASE and not self._is_locked(message):
+            # The leader would take it for the end of a later lock that this member has.
+            self._tell_lost(message, answer, "its lock has expired")
+        else:
             self.acknowledge(message, kind, answer)
+
+    def _is_locked(self, message: QueueMessage) -> bool:
+        """Whether the lock of this delivery holds, and not that of a later one."""
+        is_held = self._owner.held.find(message) is message
+        return is_held and message.deadline > self._monotonic()
 
     def release_kept(self) -> None:
         """Nothing waits any longer: the queue is closed."""
+        self._is_closing = True
         for message in list(self._kept):
             self._end_keep(message, AcknowledgeType.RELEASE)
 
@@ -241,7 +259,12 @@ class Settlement:
     async def _release_last(self, command: _Command) -> None:
         """If brokers drop it after this delivery, its submitter gets the reason as the result."""
         message = command.message
-        if await self._limit.is_reached(message.delivery_count):
+        try:
+            is_last = await self._limit.is_reached(message.delivery_count)
+        except BarnabasError as error:
+            _log.warning("whether %r is delivered again is not known: %s", message, error)
+            is_last = False
+        if is_last:
             times = counted(message.delivery_count, "time")
             reason = f"{command.reason or 'released'}; delivered {times}, and dropped after that"
             try:
@@ -287,21 +310,18 @@ class Settlement:
         if error is None:
             self.acknowledge(message, AcknowledgeType.REJECT, answer)
             return
-        if self._owner.held.find(message) is not message:
-            self._tell_lost(message, answer, "its lock has expired")
-            return
         self._keep(message, answer)
         said = ""
         for pause_s in _STORE_AGAIN.pauses():
             if said != str(error):
                 said = str(error)
                 _log.warning("the dead letter of %r is not stored yet: %s", message, said)
-            await asyncio.sleep(pause_s)
+            if message in self._kept:
+                await asyncio.sleep(pause_s)
             if message not in self._kept:
-                return  # the queue is closed
-            if message.deadline <= self._monotonic():
-                del self._kept[message]
-                self._tell_lost(message, answer, "its lock has expired")
+                return  # the queue is closed, or the lock was lost
+            if not self._is_locked(message):
+                self._end_keep(message, AcknowledgeType.RELEASE)
                 return
             error = await failure()
             if error is None:
