@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.net import dispatcher
 from barnabas.broker.net.dispatcher import Dispatcher, Route
 from barnabas.broker.runtime.slices import SLICE, Slicer, Slices, awaited
 from barnabas.wire.framing import decode_response, encode_request
@@ -16,6 +17,7 @@ from barnabas.wire.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from barnabas.wire.primitives import Reader, WireError, Writer
+from barnabas.wire.request_limits import RequestLimits
 
 VERSION = 5
 
@@ -81,14 +83,17 @@ def test_slices_that_are_awaited_leave_turns_to_others() -> None:
 class Asked:
     """A dispatcher of one API, answered in slices."""
 
-    def __init__(self, **limits: int) -> None:
+    def __init__(self, limits: RequestLimits | None = None) -> None:
         def handle(_: object, request: DescribeGroupsRequest, context: Any) -> Slices[Any]:
             made = yield from Slicer(context.version).each(
                 request.groups, lambda name: DescribedGroup(group_id=name)
             )
             return DescribeGroupsResponse(groups=made)
 
-        self._dispatcher = Dispatcher(None, [Route(DescribeGroupsRequest, handle, **limits)])
+        with pytest.MonkeyPatch.context() as patched:
+            if limits is not None:
+                patched.setattr(dispatcher, "limits_of", lambda _: limits)
+            self._dispatcher = Dispatcher(None, [Route(DescribeGroupsRequest, handle)])
 
     def send(self, names: list[str]) -> Any:
         frame = b"".join(encode_request(DescribeGroupsRequest(names), VERSION, 7, "me"))
@@ -140,14 +145,14 @@ def test_a_long_answer_that_nobody_waits_for_is_not_made() -> None:
 
 
 def test_a_request_has_so_many_elements_at_most() -> None:
-    asked = Asked(max_elements=3)
+    asked = Asked(RequestLimits(elements=3))
     assert answered(asked.send(["a", "b", "c"])) == ["a", "b", "c"]
     with pytest.raises(WireError, match="too many"):
         asked.send(["a", "b", "c", "d"])
 
 
 def test_a_request_has_so_many_bytes_at_most() -> None:
-    asked = Asked(max_bytes=100)
+    asked = Asked(RequestLimits(size=100))
     assert answered(asked.send(["a"])) == ["a"]
     with pytest.raises(WireError, match=r"DescribeGroupsRequest has \d+ bytes, the limit is 100"):
         asked.send(["a" * 100])

@@ -50,6 +50,22 @@ class Killed(BaseException):
     """The process ends here. No Exception, so that nothing takes it for something to handle."""
 
 
+_ENDINGS = 20
+
+
+def _end(coroutine: Coroutine[Any, Any, Any] | Generator[Any, Any, Any]) -> None:
+    """End it now: else that would happen whenever the garbage is collected.
+
+    What its code does meanwhile has no effect, and may fail. It may await something while it cleans
+    up, which never comes: so it is told once more. `close` would leave it there for the collector.
+    """
+    for _ in range(_ENDINGS):
+        with suppress(Exception, Killed, asyncio.CancelledError):
+            coroutine.throw(Killed())
+            continue
+        return  # it has ended, or it is what calls this
+
+
 class Observer(Protocol):
     """Who looks at a process after each of its turns."""
 
@@ -116,10 +132,7 @@ class ProcessLoop(_EventLoop):  # type: ignore[misc]
         for task in tuple(self._tasks):
             if task.done():
                 continue
-            # Else it would happen whenever the garbage is collected. What code does while it
-            # is closed has no effect, and may fail.
-            with suppress(RuntimeError, ValueError, Killed):
-                task.get_coro().close()
+            _end(task.get_coro())
 
     def pause(self) -> None:
         self.is_paused = True
