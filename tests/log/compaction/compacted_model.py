@@ -148,9 +148,12 @@ def state_of(records: Iterable[Record]) -> State:
     return last_values((record.key, record.value) for record in records)
 
 
-def producers_of(log: Log) -> dict[int, tuple[int, int]]:
-    """What a retry is judged by: epoch and last sequence of every producer."""
+def producers_of(log: Log) -> dict[int, tuple[int, list[tuple[int, int]]]]:
+    """What a retry is judged by: epoch of every producer, and the sequences of its last batches."""
     return {
-        producer_id: (entry.epoch, entry.last_sequence)
+        producer_id: (
+            entry.epoch,
+            [(each.base_sequence, each.last_sequence) for each in entry.batches],
+        )
         for producer_id, entry in log.producer_state.table
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from barnabas.log.compaction.key_map import KeyMap
 from barnabas.log.compaction.output import Output, OutputWriter, output_suffix
-from barnabas.log.compaction.producers import LastOfProducer
+from barnabas.log.compaction.producers import RememberedBatches
 from barnabas.log.compaction.raw_records import read_records
 from barnabas.log.compaction.retained import Retained
 from barnabas.log.compaction.source import Source
@@ -48,7 +48,7 @@ class CompactionJob:
     config: LogConfig
     now_ms: int
     truncations: int
-    producers: dict[int, LastOfProducer]
+    producers: dict[int, RememberedBatches]
     aborted: list[AbortedTransaction]
     """The aborted transactions that have records in the sources."""
     removable_upto: int

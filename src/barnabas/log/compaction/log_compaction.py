@@ -2,7 +2,7 @@
 
 from barnabas.log.compaction.job import CompactionJob, CompactionLimits, CompactionResult
 from barnabas.log.compaction.plan import Plan, must_roll, plan
-from barnabas.log.compaction.producers import last_of_producers
+from barnabas.log.compaction.producers import remembered_batches
 from barnabas.log.compaction.source import Source
 from barnabas.log.compaction.swap import Swap
 from barnabas.log.errors import StorageError, storage_errors
@@ -74,7 +74,7 @@ class LogCompaction:
             log.config,
             now_ms,
             log.compaction_progress.truncations,
-            last_of_producers(self._producers.table),
+            remembered_batches(self._producers.table),
             self._producers.aborted_transactions(sources[0].base_offset, sources[-1].next_offset),
             log.log_end_offset if removable_upto is None else removable_upto,
             limits or CompactionLimits(),

@@ -5,19 +5,19 @@ from typing import NamedTuple
 from barnabas.log.producers.table import ProducerTable
 
 
-class LastOfProducer(NamedTuple):
-    """The last batch of a producer, and its epoch."""
+class RememberedBatches(NamedTuple):
+    """The batches of a producer by which its retries are recognized, and its epoch."""
 
-    last_offset: int
-    """Of its last batch; -1 if it has stored none in its epoch."""
+    last_offsets: tuple[int, ...]
+    """Of each; none if it has stored nothing in its epoch."""
     epoch: int
 
 
-def last_of_producers(producers: ProducerTable) -> dict[int, LastOfProducer]:
-    """For every producer in the table."""
+def remembered_batches(producers: ProducerTable) -> dict[int, RememberedBatches]:
+    """Of every producer in the table."""
     return {
-        producer_id: LastOfProducer(
-            entry.batches[-1].last_offset if entry.batches else -1, entry.epoch
+        producer_id: RememberedBatches(
+            tuple([batch.last_offset for batch in entry.batches]), entry.epoch
         )
         for producer_id, entry in producers
     }

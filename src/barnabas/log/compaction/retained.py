@@ -11,9 +11,10 @@ Neither a tombstone nor a marker is removed before all followers that live have 
 A marker is retained as long as anything of its transaction is, and then for the same time: a
 consumer that has read a part of a transaction must find its end.
 
-The last batch of a producer in the producer table is retained, if necessary without its records. It
-has the sequence that the producer continues from, in case the snapshots are lost, or for a replica
-that has nothing but its copy. If only a marker is left, it has the epoch, and is retained for that.
+The batches that the producer table remembers are retained, if necessary without their records. They
+have the sequences by which a retry is recognized and from which the producer continues, in case the
+snapshots are lost, or for a replica that has nothing but its copy. If only a marker is left, it has
+the epoch, and is retained for that.
 
 A batch that can't be decoded is retained as it is: `barnabas log repair` is for that.
 """
@@ -68,7 +69,7 @@ class Retained:
         if header.is_control:
             return self._of_control(batch)
         kept = self._of_records(batch)
-        if kept is None and self._is_last_of_producer(header):
+        if kept is None and self._is_remembered(header):
             kept = emptied(header) if header.record_count else (header, batch.data)
         if kept is not None and header.is_transactional:
             self._unended.add(header.producer_id)
@@ -117,7 +118,7 @@ class Retained:
         if horizon_ms > self._now_ms:
             self._awaits(horizon_ms)
             return header, batch.data
-        if self._is_last_of_producer(header):
+        if self._is_remembered(header):
             return header, batch.data
         if self._removes(header):
             return None
@@ -137,10 +138,10 @@ class Retained:
             until_ms = self._retry_ms
         self.last_horizon_ms = max(self.last_horizon_ms, until_ms)
 
-    def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        last = self._producers.get(header.producer_id)
-        if last is None:
+    def _is_remembered(self, header: BatchHeader) -> bool:
+        producer = self._producers.get(header.producer_id)
+        if producer is None:
             return False
-        if last.last_offset >= 0:
-            return header.last_offset == last.last_offset
-        return header.is_control and header.producer_epoch == last.epoch
+        if producer.last_offsets:
+            return header.last_offset in producer.last_offsets
+        return header.is_control and header.producer_epoch == producer.epoch
