@@ -435,6 +435,9 @@ def test_compaction_leaves_no_hole(has_state: bool) -> None:
         assert not again.lost_ranges
         assert readable(again) == found
         again.abandon()
+        if not has_state:
+            disk.unlink(f"{DIRECTORY}/log.state")
+    assert opened(disk, power_lost=True, config=config).gap_from is None
 
 
 def test_a_segment_behind_what_is_compacted_is_missed() -> None:
@@ -472,9 +475,11 @@ def test_a_segment_of_a_log_that_was_never_compacted_is_missed() -> None:
     assert f"{DIRECTORY}/log.state" not in disk.nodes
     path, following = segments(disk)[1:3]
     delete(disk, path)
-    assert not opened(disk, power_lost=True, config=config).lost_ranges, (
+    log = opened(disk, power_lost=True, config=config)
+    assert not log.lost_ranges, (
         "a power loss may take a state back, and leave what compaction has removed"
     )
+    assert log.gap_from == base_of(path), "but another replica has to say so"
     again = opened(disk, config=config)
     lost = [(each.start, each.end) for each in again.lost_ranges]
     assert lost == [(base_of(path), base_of(following))]

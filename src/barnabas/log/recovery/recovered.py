@@ -50,8 +50,9 @@ class Recovered(NamedTuple):
     is_compaction_unknown: bool = False
     """`log.state` is lost, which knew where leader epochs began behind what is compacted."""
     gap_from: int | None = None
-    """Where a gap begins in the newest segment that a power loss may have made: in a batch that was
-    not synced, the base offset may be garbled, which no checksum covers. A follower that copied a
-    compacted log has such gaps, too."""
+    """Where a gap begins that a power loss may have made: in the newest segment, where the base
+    offset of a batch that was not synced may be garbled, which no checksum covers (a follower that
+    copied a compacted log has such gaps, too); or between segments of a compacted log without a
+    state, where the end of one may be gone."""
     suspect_from: int | None = None
     """From which offset on the records were suspect when the log was last used; see `suspects`."""

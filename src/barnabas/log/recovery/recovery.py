@@ -174,9 +174,25 @@ class Recovery:
             report.expected_end if report is not None and report.expected_end > end else 0,
             self._state.closed_end if self._state is not None else -1,
             is_compaction_unknown=self._is_compaction_unknown and bool(segments),
-            gap_from=self._loader.gap_from if self._power_lost else None,
+            gap_from=self._gap_from(segments) if self._power_lost else None,
             suspect_from=self._memory.suspect_from,
         )
+
+    def _gap_from(self, segments: Segments) -> int | None:
+        """Where the first gap begins that the power loss may have made.
+
+        A state explains those between segments. Without one, either compaction has left it, or the
+        segment before it has lost its end: then another replica has what is missing.
+        """
+        gaps = [] if self._loader.gap_from is None else [self._loader.gap_from]
+        if self._is_compaction_unknown:
+            gaps += [
+                previous.next_offset
+                for previous, segment in pairwise(segments)
+                if previous.next_offset < segment.base_offset
+                and not self._memory.covers(previous.next_offset, segment.base_offset)
+            ]
+        return min(gaps, default=None)
 
     def _mark_start(self, first: int, start: int) -> None:
         """Mark where the segments begin, unless records before that are lost.
