@@ -27,8 +27,8 @@ class LogSuspects:
     def note(self, offset: int | None) -> None:
         """The records from `offset` on are suspect; None if none is. The next state has it."""
         log = self._log
-        if offset is not None and offset >= log.log_end_offset:
-            offset = None  # there is nothing to replace
+        if offset is not None and offset >= log.log_end_offset and log.suspect_from is None:
+            offset = None  # there is nothing to replace, and no file says otherwise
         if offset != log.suspect_from:
             log.suspect_from = offset
             self._state_file.invalidate()

@@ -240,3 +240,19 @@ def test_a_second_power_loss_makes_no_record_good(seed: int) -> None:
     found = node.opened(OLD).doubt.suspect_from
     assert found is not None
     assert found <= FLUSHED
+
+
+def test_a_doubt_of_records_that_are_gone_by_now_ends_on_the_disk_too() -> None:
+    """A later power loss took them, and brought back the file that doubts them. What is stored at
+    their offsets afterwards is good."""
+    node = Node()
+    partition = suspect_replica(node)
+    known_to_controller(node, partition)
+    log = partition.log
+    log.truncate_to(FLUSHED)
+    log.suspects.note(FLUSHED)  # as an opener does, of an end that may lack records
+    log.suspects.keep()
+    log.suspects.clear()
+    put(log, b"good")
+    log.abandon()
+    assert node.opened(OLD).log.suspect_from is None
