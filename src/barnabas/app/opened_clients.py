@@ -19,7 +19,8 @@ HANDLER_THREADS = "barnabas-app-"
 _CLOSE_S = 5.0  # for what is replaced because it has failed
 
 
-async def _close_soon(client: Sink | Source | Jobs) -> None:
+async def close_soon(client: Sink | Source | Jobs) -> None:
+    """Close one that has failed, or that nothing waits for, within a few seconds."""
     with suppress(BarnabasError, TimeoutError):  # it has failed before, and says so again
         async with asyncio.timeout(_CLOSE_S):
             await client.close()
@@ -63,13 +64,13 @@ class OpenedClients:
     async def drop_sink(self, sink: Sink) -> None:
         """Close a producer that another one replaces: what it has not sent is made again."""
         self._sinks.remove(sink)
-        await _close_soon(sink)
+        await close_soon(sink)
 
     async def drop_source(self, source: Source | Jobs) -> None:
         """Close a consumer or a queue that another one replaces."""
         self._sources = [each for each in self._sources if each is not source]
         self._queues = [each for each in self._queues if each is not source]
-        await _close_soon(source)
+        await close_soon(source)
 
     def executor(self, handler: Handler) -> ThreadPoolExecutor | None:
         """The threads of a plain function; None for a coroutine function, and in tests."""

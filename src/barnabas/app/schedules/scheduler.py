@@ -22,6 +22,7 @@ from contextlib import suppress
 from barnabas.app.clock import Clock
 from barnabas.app.dependencies import RunSync
 from barnabas.app.logs import current_handler
+from barnabas.app.opened_clients import close_soon
 from barnabas.app.outgoing import Encoded
 from barnabas.app.patience import Patience
 from barnabas.app.ports import Connections, Sink, Source
@@ -35,7 +36,6 @@ from barnabas.errors import BarnabasError, InvalidArgument
 from barnabas.records.message import Message
 
 _POLL_S = 1.0
-_CLOSE_S = 5.0
 _LAST_COMMIT_S = 1.0
 _COMMIT_MS = 10_000
 _TRANSACTION_S = 30.0
@@ -123,7 +123,7 @@ class Scheduler:
                     async with asyncio.timeout(_LAST_COMMIT_S):
                         await self._commit_last(source)
             finally:  # also when cancelled once more: a member that is left behind stays on duty
-                await _close(source)
+                await close_soon(source)
 
     async def _commit(self, source: Source, every_ms: int = _COMMIT_MS) -> None:
         """The offsets of the group are for people only, who see no lag where nothing is late."""
@@ -151,10 +151,10 @@ class Scheduler:
                 pass  # from here on no other worker ends one
             done = await self._read(source)
         except BaseException:
-            await _close(sink)
+            await close_soon(sink)
             raise
         if done is None:
-            await _close(sink)
+            await close_soon(sink)
             return
         self._patience.succeeded()
         self._duty = asyncio.ensure_future(self._do_duty(sink, done))
@@ -208,7 +208,7 @@ class Scheduler:
             try:
                 await asyncio.gather(*tasks, return_exceptions=True)
             finally:
-                await _close(sink)
+                await close_soon(sink)
 
     async def _begin_new(self, sink: Sink, done: dict[str, tuple[int, str]]) -> None:
         """A schedule that is new, or has other times, begins now: it has missed nothing."""
@@ -289,9 +289,3 @@ def _remembered(message: Message) -> dict[str, tuple[int, str]]:
     except (ValueError, TypeError, KeyError):
         return {}
     return {name: (tick, times)} if type(tick) is int and isinstance(times, str) else {}
-
-
-async def _close(client: Sink | Source) -> None:
-    with suppress(BarnabasError, TimeoutError):
-        async with asyncio.timeout(_CLOSE_S):
-            await client.close()
